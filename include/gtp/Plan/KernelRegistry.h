@@ -1,0 +1,82 @@
+//===- KernelRegistry.h - What every kernel reads, writes and means -------===//
+//
+// The one table that compiler, checker and backends share. A plan names a
+// kernel and gives typed operands; everything else (which operands are read or
+// written, what the numbers mean, which contribution a gradient kernel makes) is
+// here, so that the checker derives accesses and trusts no label. No LLVM.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_PLAN_KERNELREGISTRY_H
+#define GTP_PLAN_KERNELREGISTRY_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gtp::plan {
+
+/// How a kernel touches an operand.
+enum class Access { Read, Write, ReadWrite };
+
+/// What an operand is to the abstract interpreter of the checker.
+enum class Role {
+  Value,    ///< an activation, a scalar, data
+  Weight,   ///< a full weight, of the version of this step
+  Gradient, ///< a contribution to the gradient of the kernel's parameter
+  Master,   ///< a persistent shard that an update kernel advances
+  Compute,  ///< the compute-precision shard that an update kernel publishes
+  State,    ///< optimizer state
+  Scratch,  ///< contents undefined before and after
+};
+
+struct OperandSpec {
+  std::string_view name;
+  Access access;
+  Role role = Role::Value;
+  /// `Operand.accumulate` may be set: later iterations add.
+  bool accumulable = false;
+  /// Takes zero or more operands; at most one a kernel, see `KernelSpec`.
+  bool variadic = false;
+};
+
+/// How a gradient kernel's result relates to the ranks: a contraction over a
+/// dimension that is cut makes it partial over the axes that cut it.
+enum class Contribution {
+  None,
+  Produces, ///< makes a contribution of its own (wgrad, norm and embedding gradients)
+  Merges,   ///< linear in its inputs: unites their contributions (add, cast)
+};
+
+struct AttributeSpec {
+  enum class Kind { Float, Int, Constant };
+  std::string_view name;
+  Kind kind;
+  bool optional = false;
+};
+
+struct KernelSpec {
+  std::string_view name;
+  uint32_t version;
+  std::vector<OperandSpec> operands;
+  std::vector<AttributeSpec> attributes;
+  Contribution contribution = Contribution::None;
+  bool deterministic = true;
+  /// The formula, accumulation type and shape rule, for docs and messages.
+  std::string_view meaning;
+};
+
+/// All kernels, in name order.
+const std::vector<KernelSpec> &kernelRegistry();
+
+/// Null when there is no kernel of that name.
+const KernelSpec *lookupKernel(std::string_view name);
+
+/// The spec of operand `index` of a call with `count` operands, variadic ones
+/// expanded; null when the call has a wrong number of operands.
+const OperandSpec *operandSpec(const KernelSpec &kernel, size_t index, size_t count);
+
+} // namespace gtp::plan
+
+#endif // GTP_PLAN_KERNELREGISTRY_H
