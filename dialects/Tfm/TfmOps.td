@@ -1,0 +1,330 @@
+//===- TfmOps.td - Operations of the logical program ----------------------===//
+//
+// Three groups: structure, forward ops, and the ops of the training step that
+// differentiation makes. Every op has its meaning under its name; kernels of the
+// same name implement it (include/gtp/Plan/KernelRegistry.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_DIALECTS_TFM_TFMOPS
+#define GTP_DIALECTS_TFM_TFMOPS
+
+include "dialects/Tfm/TfmDialect.td"
+include "dialects/Tfm/TfmInterfaces.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+def Tfm_Float : AnyTypeOf<[F32, BF16, F64], "f32, bf16 or f64">;
+def Tfm_Tensor : TensorOf<[Tfm_Float]>;
+def Tfm_Ids : TensorOf<[I32]>;
+def Tfm_Count : 0DTensorOf<[I64]>;
+def Tfm_Scalar : 0DTensorOf<[F32, F64]>;
+
+/// An op without side effects that describes its placement and its cost.
+class Tfm_ComputeOp<string mnemonic, list<Trait> traits = []>
+    : Tfm_Op<mnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<Tfm_PlacementInterface>])>;
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+def Tfm_ParameterOp : Tfm_Op<"parameter", [Symbol]> {
+  let summary = "a weight of the model";
+  let description = [{
+    Declares a weight of logical shape. `tensors` names, in row order, the
+    checkpoint tensors that its dimension 0 consists of, with their rows: one,
+    until `tfm-pack` joins linears that share an input. `tied` lists other
+    checkpoint names of the same weight.
+
+    Example:
+    ```mlir
+    tfm.parameter @model.norm.weight : tensor<64xf32> init "ones"
+      tensors ["model.norm.weight" = 64]
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Tfm_Tensor>:$type,
+                       StrAttr:$init, // normal | ones | zeros
+                       StrArrayAttr:$tensor_names, DenseI64ArrayAttr:$tensor_rows,
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$tied);
+  let hasVerifier = 1;
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Tfm_GetOp : Tfm_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the value of a parameter";
+  let arguments = (ins FlatSymbolRefAttr:$parameter);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$parameter attr-dict `:` type($result)";
+}
+
+def Tfm_MicrobatchesOp : Tfm_Op<"microbatches", [
+    RecursiveMemoryEffects, SingleBlock]> {
+  let summary = "sums of what a region yields over the microbatches of a step";
+  let description = [{
+    Runs its region once for each index j of dimension 0 of the inputs, with
+    slice j of every input as block argument, and returns the sum over j of each
+    yielded value. The sum is the only thing that crosses iterations.
+
+    Example:
+    ```mlir
+    %grad, %loss = tfm.microbatches (%tok in %tokens, %lab in %labels)
+        : (tensor<4x8x128xi32>, tensor<4x8x128xi32>) -> (tensor<64x64xf32>, tensor<f32>) {
+      ...
+      tfm.yield %dw, %l : tensor<64x64xf32>, tensor<f32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasVerifier = 1;
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Tfm_YieldOp : Tfm_Op<"yield", [Pure, Terminator, HasParent<"MicrobatchesOp">]> {
+  let summary = "what one microbatch contributes";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+class Tfm_ForwardOp<string mnemonic, list<Trait> traits = []>
+    : Tfm_ComputeOp<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<Tfm_DifferentiableInterface>])> {
+  let hasVerifier = 1;
+}
+
+def Tfm_EmbeddingOp : Tfm_ForwardOp<"embedding", [Tfm_CostInterface]> {
+  let summary = "rows of a table";
+  let description = "`result[b,t,:] = table[ids[b,t],:]`.";
+  let arguments = (ins Tfm_Ids:$ids, Tfm_Tensor:$table);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_RmsNormOp : Tfm_ForwardOp<"rms_norm", [Tfm_CostInterface]> {
+  let summary = "root-mean-square normalization of groups of features";
+  let description = [{
+    With D the size of `weight`, every group of D neighbouring features g of `x`:
+    `g / sqrt(mean(g*g) + eps) * weight`. Statistics in float32 or wider. One group
+    is the usual norm; a head each is the q/k norm of qwen3.
+  }];
+  let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$weight, F64Attr:$eps);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_LinearOp : Tfm_ForwardOp<"linear", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+  let summary = "`x wᵀ`";
+  let description = "`result[...,n] = sum_k x[...,k] * w[n,k]`, accumulated in float32.";
+  let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$w);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x `,` $w attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_RopeOp : Tfm_ForwardOp<"rope", [Tfm_CostInterface]> {
+  let summary = "rotary position embedding";
+  let description = [{
+    Each head of `head_dim` features at position t (the index along the sequence):
+    feature i < head_dim/2 pairs with i + head_dim/2 and turns by
+    t * frequencies[i] (rotate-half, Su et al. 2021 as Hugging Face lays it out);
+    by the negative angle when `inverse`.
+  }];
+  let arguments = (ins Tfm_Tensor:$x, I64Attr:$head_dim, DenseF64ArrayAttr:$frequencies,
+                       UnitAttr:$inverse);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_AttentionOp : Tfm_ForwardOp<"attention", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+  let summary = "scaled dot-product attention with grouped key and value heads";
+  let description = [{
+    Query head h attends with key and value head `h / (heads / kv_heads)`:
+    `softmax(scale * q kᵀ) v` over positions s <= t when `causal`. `lse` is the
+    logarithm of the softmax's denominator, `[batch, heads, sequence]`, kept
+    for the gradient.
+  }];
+  let arguments = (ins Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v, I64Attr:$heads,
+                       I64Attr:$kv_heads, F64Attr:$scale, BoolAttr:$causal);
+  let results = (outs Tfm_Tensor:$result, Tfm_Tensor:$lse);
+  let assemblyFormat = "$q `,` $k `,` $v attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_SwigluOp : Tfm_ForwardOp<"swiglu", [Tfm_CostInterface]> {
+  let summary = "`silu(gate) * up`";
+  let arguments = (ins Tfm_Tensor:$gate, Tfm_Tensor:$up);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$gate `,` $up attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_AddOp : Tfm_ForwardOp<"add", [Tfm_CostInterface]> {
+  let summary = "sum of one or more tensors of one type";
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$inputs attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_SplitOp : Tfm_ForwardOp<"split", [Tfm_CostInterface]> {
+  let summary = "pieces of the last dimension, in order";
+  let arguments = (ins Tfm_Tensor:$x);
+  let results = (outs Variadic<Tfm_Tensor>:$results);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_ConcatOp : Tfm_ForwardOp<"concat", [Tfm_CostInterface]> {
+  let summary = "joins along the last dimension";
+  let arguments = (ins Variadic<Tfm_Tensor>:$inputs);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$inputs attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_CrossEntropyOp : Tfm_ForwardOp<"cross_entropy", [Tfm_CostInterface]> {
+  let summary = "token-mean cross entropy";
+  let description = [{
+    Sum over counted labels of `logsumexp(logits) - logits[label]`, divided by
+    `max(1, count)`. `count` is the number of counted labels of the whole step,
+    so the sum over microbatches is the mean over the step.
+  }];
+  let arguments = (ins Tfm_Tensor:$logits, Tfm_Ids:$labels, Tfm_Count:$count);
+  let results = (outs Tfm_Scalar:$loss);
+  let assemblyFormat = "$logits `,` $labels `,` $count attr-dict `:` functional-type(operands, results)";
+}
+
+//===----------------------------------------------------------------------===//
+// Training step
+//===----------------------------------------------------------------------===//
+
+class Tfm_StepOp<string mnemonic, list<Trait> traits = []>
+    : Tfm_ComputeOp<mnemonic, traits> {
+  let hasVerifier = 1;
+}
+
+def Tfm_EmbeddingGradOp : Tfm_StepOp<"embedding_grad", [Tfm_CostInterface]> {
+  let summary = "gradient of the table: sums rows of `dy` by id";
+  let arguments = (ins Tfm_Tensor:$dy, Tfm_Ids:$ids);
+  let results = (outs Tfm_Tensor:$dtable);
+  let assemblyFormat = "$dy `,` $ids attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_RmsNormGradOp : Tfm_StepOp<"rms_norm_grad", [Tfm_CostInterface]> {
+  let summary = "gradients of `x` and of the weight of `tfm.rms_norm`";
+  let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x, Tfm_Tensor:$weight, F64Attr:$eps);
+  let results = (outs Tfm_Tensor:$dx, Tfm_Tensor:$dweight);
+  let assemblyFormat = "$dy `,` $x `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_LinearDgradOp : Tfm_StepOp<"linear_dgrad", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+  let summary = "gradient of `x`: `dy w`";
+  let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$w);
+  let results = (outs Tfm_Tensor:$dx);
+  let assemblyFormat = "$dy `,` $w attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_LinearWgradOp : Tfm_StepOp<"linear_wgrad", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+  let summary = "gradient of `w`: `dyᵀ x`, summed over all tokens";
+  let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x);
+  let results = (outs Tfm_Tensor:$dw);
+  let assemblyFormat = "$dy `,` $x attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_AttentionGradOp : Tfm_StepOp<"attention_grad", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+  let summary = "gradients of q, k and v of `tfm.attention`";
+  let arguments = (ins Tfm_Tensor:$dout, Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v,
+                       Tfm_Tensor:$out, Tfm_Tensor:$lse, I64Attr:$heads, I64Attr:$kv_heads,
+                       F64Attr:$scale, BoolAttr:$causal);
+  let results = (outs Tfm_Tensor:$dq, Tfm_Tensor:$dk, Tfm_Tensor:$dv);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_SwigluGradOp : Tfm_StepOp<"swiglu_grad", [Tfm_CostInterface]> {
+  let summary = "gradients of `gate` and `up` of `tfm.swiglu`";
+  let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$gate, Tfm_Tensor:$up);
+  let results = (outs Tfm_Tensor:$dgate, Tfm_Tensor:$dup);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_CrossEntropyGradOp : Tfm_StepOp<"cross_entropy_grad", [Tfm_CostInterface]> {
+  let summary = "gradient of the logits of `tfm.cross_entropy`";
+  let description = [{
+    `dloss / max(1, count) * (softmax(logits) - onehot(label))` where the label is
+    counted, else zero: 1/n is folded in here and nowhere else.
+  }];
+  let arguments = (ins Tfm_Tensor:$logits, Tfm_Ids:$labels, Tfm_Count:$count, Tfm_Scalar:$dloss);
+  let results = (outs Tfm_Tensor:$dlogits);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_CountLabelsOp : Tfm_StepOp<"count_labels", [Tfm_CostInterface]> {
+  let summary = "number of counted labels";
+  let arguments = (ins Tfm_Ids:$labels);
+  let results = (outs Tfm_Count:$count);
+  let assemblyFormat = "$labels attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_SumSquaresOp : Tfm_StepOp<"sum_squares", [Tfm_CostInterface]> {
+  let summary = "sum of squares, accumulated in float64";
+  let arguments = (ins Tfm_Tensor:$x);
+  let results = (outs Tfm_Scalar:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_ClipScaleOp : Tfm_StepOp<"clip_scale", [Tfm_CostInterface]> {
+  let summary = "global norm and the factor that clips to it";
+  let description = [{
+    `norm = sqrt(sum_squares)`; `scale = min(1, max_norm / (norm + 1e-6))`, or 1
+    when `max_norm` is 0.
+  }];
+  let arguments = (ins Tfm_Scalar:$sum_squares, F64Attr:$max_norm);
+  let results = (outs Tfm_Scalar:$norm, Tfm_Scalar:$scale);
+  let assemblyFormat = "$sum_squares attr-dict `:` functional-type(operands, results)";
+}
+
+/// `hyper` is [lr, weight decay, beta1, beta2, eps, 1-beta1^t, 1-beta2^t, 0].
+/// `compute`, when there is one, is the published copy in the compute type.
+def Tfm_AdamwOp : Tfm_StepOp<"adamw", [Tfm_CostInterface]> {
+  let summary = "AdamW with decoupled decay";
+  let description = [{
+    With g = scale * gradient: `m' = b1 m + (1-b1) g`, `v' = b2 v + (1-b2) g²`,
+    `w' = w - lr * (m'/bias1 / (sqrt(v'/bias2) + eps) + decay * w)`
+    (Loshchilov and Hutter 2019). `compute` is w' in the compute type when that is not
+    the master's.
+  }];
+  let arguments = (ins Tfm_Tensor:$master, Tfm_Tensor:$m, Tfm_Tensor:$v, Tfm_Tensor:$gradient,
+                       1DTensorOf<[F32]>:$hyper, Tfm_Scalar:$scale, UnitAttr:$decay);
+  let results = (outs Tfm_Tensor:$new_master, Tfm_Tensor:$new_m, Tfm_Tensor:$new_v,
+                      Optional<Tfm_Tensor>:$compute);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_SgdOp : Tfm_StepOp<"sgd", [Tfm_CostInterface]> {
+  let summary = "`w - lr * (scale * gradient + decay * w)`";
+  let arguments = (ins Tfm_Tensor:$master, Tfm_Tensor:$gradient, 1DTensorOf<[F32]>:$hyper,
+                       Tfm_Scalar:$scale, UnitAttr:$decay);
+  let results = (outs Tfm_Tensor:$new_master, Optional<Tfm_Tensor>:$compute);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_FullOp : Tfm_StepOp<"full", [Tfm_CostInterface]> {
+  let summary = "a tensor of one value";
+  let arguments = (ins F64Attr:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+def Tfm_CastOp : Tfm_StepOp<"cast", [Tfm_CostInterface]> {
+  let summary = "another element type, rounded to nearest even";
+  let arguments = (ins Tfm_Tensor:$x);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+#endif // GTP_DIALECTS_TFM_TFMOPS
