@@ -19,3 +19,12 @@ function(gtp_add_executable name)
   add_executable(${name} ${ARGN})
   target_compile_options(${name} PRIVATE ${GTP_WARNINGS})
 endfunction()
+
+# gtp_add_unittest(NAME sources... [LIBS libraries...]): a GoogleTest binary that
+# ctest knows under its name.
+function(gtp_add_unittest name)
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  gtp_add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
