@@ -1,0 +1,58 @@
+//===- TokenFile.h - The training text, and which sample starts where -----===//
+
+#ifndef GTP_RT_TOKENFILE_H
+#define GTP_RT_TOKENFILE_H
+
+#include "gtp-rt/File.h"
+#include "gtp/Support/Status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace gtp::rt {
+
+/// The label of a position that the loss does not count.
+constexpr int32_t kIgnoredLabel = -100;
+
+struct TokenFileOptions {
+  std::string data;
+  std::string labels; ///< int32, one a token; empty: the next token
+  /// 8: raw bytes; 16, 32: little-endian ids.
+  unsigned tokenBits = 8;
+  uint64_t vocabulary = 0;
+  uint64_t sequence = 0;
+};
+
+/// Ids of a text, mapped, every id checked against the vocabulary at `open`.
+class TokenFile {
+public:
+  static StatusOr<TokenFile> open(const TokenFileOptions &options);
+
+  /// Number of tokens.
+  uint64_t size() const { return tokens; }
+  int32_t token(uint64_t index) const;
+  /// What position `index` of the text is to be predicted as.
+  int32_t label(uint64_t index) const;
+
+  /// Where sample `sample` (the global sequence index) of step `step` (from 1)
+  /// starts: the first u64 of Philox4x32-10(key = seed, counter = (sample,
+  /// step)), modulo the number of places a sequence and its last label fit in.
+  uint64_t sampleOffset(uint64_t seed, uint64_t sample, uint64_t step) const;
+
+  /// Tokens o .. o+T-1 of a sample and the labels of their successors.
+  void readSample(uint64_t offset, int32_t *tokens, int32_t *labels) const;
+
+private:
+  Status checkTokens(uint64_t vocabulary) const;
+  Status checkLabels(uint64_t vocabulary) const;
+
+  MappedFile data, labels;
+  unsigned tokenBytes = 1;
+  bool ownLabels = false;
+  uint64_t tokens = 0;
+  uint64_t sequence = 0;
+};
+
+} // namespace gtp::rt
+
+#endif // GTP_RT_TOKENFILE_H
