@@ -2,8 +2,8 @@
 //
 // The one table that compiler, checker and backends share. A plan names a
 // kernel and gives typed operands; everything else (which operands are read or
-// written, what the numbers mean, which contribution a gradient kernel makes) is
-// here, so that the checker derives accesses and trusts no label. No LLVM.
+// written, what the numbers mean, which contribution a gradient kernel makes)
+// is here, so that the checker derives accesses and trusts no label. No LLVM.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,12 @@ enum class Access { Read, Write, ReadWrite };
 enum class Role {
   Value,    ///< an activation, a scalar, data
   Weight,   ///< a full weight, of the version of this step
-  Gradient, ///< a contribution to the gradient of the kernel's parameter
-  Master,   ///< a persistent shard that an update kernel advances
-  Compute,  ///< the compute-precision shard that an update kernel publishes
-  State,    ///< optimizer state
-  Scratch,  ///< contents undefined before and after
+  Gradient, ///< written: a contribution to the gradient of the kernel's
+            ///< parameter; read: that gradient, whole
+  Master,  ///< a persistent shard that an update kernel advances
+  Compute, ///< the compute-precision shard that an update kernel publishes
+  State,   ///< optimizer state
+  Scratch, ///< contents undefined before and after
 };
 
 struct OperandSpec {
@@ -37,16 +38,33 @@ struct OperandSpec {
   Role role = Role::Value;
   /// `Operand.accumulate` may be set: later iterations add.
   bool accumulable = false;
-  /// Takes zero or more operands; at most one a kernel, see `KernelSpec`.
+  /// Takes `minCount` to `maxCount` operands; at most one such operand a
+  /// kernel.
   bool variadic = false;
+  uint32_t minCount = 1;
+  uint32_t maxCount = 1;
+  /// `Operand.pitch` may exceed the last dimension.
+  bool strided = false;
+  /// The activation that tells one use of a weight from another: a forward
+  /// kernel and the gradient kernel of the same use read the same value here.
+  bool identifiesUse = false;
 };
 
-/// How a gradient kernel's result relates to the ranks: a contraction over a
-/// dimension that is cut makes it partial over the axes that cut it.
+/// How a kernel's result relates to the gradient of a parameter.
 enum class Contribution {
   None,
-  Produces, ///< makes a contribution of its own (wgrad, norm and embedding gradients)
-  Merges,   ///< linear in its inputs: unites their contributions (add, cast)
+  Produces, ///< makes a contribution of its own (wgrad, norm and embedding
+            ///< gradients)
+  Merges,   ///< linear in its inputs: unites their contributions (add, cast,
+            ///< keep_first)
+};
+
+/// What a kernel sums over. Axes that cut it leave the result partial over
+/// them.
+enum class SumsOver {
+  Nothing,
+  Tokens,   ///< the rows of activations, which the data axes cut
+  Elements, ///< every element of its operand, which the axes of its layout cut
 };
 
 struct AttributeSpec {
@@ -62,6 +80,7 @@ struct KernelSpec {
   std::vector<OperandSpec> operands;
   std::vector<AttributeSpec> attributes;
   Contribution contribution = Contribution::None;
+  SumsOver sums = SumsOver::Nothing;
   bool deterministic = true;
   /// The formula, accumulation type and shape rule, for docs and messages.
   std::string_view meaning;
@@ -75,7 +94,8 @@ const KernelSpec *lookupKernel(std::string_view name);
 
 /// The spec of operand `index` of a call with `count` operands, variadic ones
 /// expanded; null when the call has a wrong number of operands.
-const OperandSpec *operandSpec(const KernelSpec &kernel, size_t index, size_t count);
+const OperandSpec *operandSpec(const KernelSpec &kernel, size_t index,
+                               size_t count);
 
 } // namespace gtp::plan
 

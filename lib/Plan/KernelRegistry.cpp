@@ -1,0 +1,348 @@
+//===- KernelRegistry.cpp - The table of all kernels ----------------------===//
+//
+// `meaning` is the specification that every backend implements and the
+// conformance tests check. Shapes: `..` stands for any leading dimensions,
+// which count as rows; a shape in two operands of a call is the same shape.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gtp/Plan/KernelRegistry.h"
+
+#include <algorithm>
+
+using namespace gtp::plan;
+
+namespace {
+
+using Spec = OperandSpec;
+
+Spec read(std::string_view name) { return {name, Access::Read}; }
+Spec write(std::string_view name) { return {name, Access::Write}; }
+Spec update(std::string_view name) { return {name, Access::ReadWrite}; }
+
+Spec strided(Spec spec) {
+  spec.strided = true;
+  return spec;
+}
+Spec accumulable(Spec spec) {
+  spec.accumulable = true;
+  return spec;
+}
+Spec role(Role role, Spec spec) {
+  spec.role = role;
+  return spec;
+}
+Spec variadic(uint32_t minCount, uint32_t maxCount, Spec spec) {
+  spec.variadic = true;
+  spec.minCount = minCount;
+  spec.maxCount = maxCount;
+  return spec;
+}
+Spec use(Spec spec) {
+  spec.identifiesUse = true;
+  return spec;
+}
+Spec weight(std::string_view name) { return role(Role::Weight, read(name)); }
+Spec gradient(std::string_view name) {
+  return role(Role::Gradient, accumulable(write(name)));
+}
+Spec scratch() { return role(Role::Scratch, update("scratch")); }
+
+constexpr uint32_t any = UINT32_MAX;
+constexpr auto Float = AttributeSpec::Kind::Float;
+constexpr auto Int = AttributeSpec::Kind::Int;
+constexpr auto Constant = AttributeSpec::Kind::Constant;
+
+std::vector<KernelSpec> buildRegistry() {
+  const std::vector<AttributeSpec> attention = {
+      {"heads", Int}, {"kv_heads", Int}, {"scale", Float}, {"causal", Int}};
+  const Spec master = role(Role::Master, update("master"));
+  const Spec reduced = role(Role::Gradient, read("grad"));
+  const Spec compute = variadic(0, 1, role(Role::Compute, write("compute")));
+
+  return {
+      {"adamw",
+       1,
+       {master, role(Role::State, update("m")), role(Role::State, update("v")),
+        reduced, read("hyper"), read("scale"), compute},
+       {{"decay", Int}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "hyper f32[8] = lr, weight_decay, beta1, beta2, eps, 1-beta1^t, "
+       "1-beta2^t, 0; scale f32[]; master, m, v f32 of one shape, grad a float "
+       "type of that shape, in f32: g = scale*grad; m = beta1*m + (1-beta1)*g; "
+       "v = beta2*v + (1-beta2)*g*g; w = master - lr*((m/(1-beta1^t)) / "
+       "(sqrt(v/(1-beta2^t)) + eps) + decay*weight_decay*master); master = w; "
+       "compute, if given, = w rounded once to its type. decay is 0 or 1."},
+      {"add",
+       1,
+       {variadic(1, any, strided(read("inputs"))),
+        strided(accumulable(write("out")))},
+       {},
+       Contribution::Merges,
+       SumsOver::Nothing,
+       true,
+       "out = inputs[0] + inputs[1] + ... in that order, accumulated in f32 "
+       "(f64 for f64) and rounded once; accumulate: out is the first term. All "
+       "operands have one shape and one float type."},
+      {"attention",
+       1,
+       {strided(read("q")), strided(read("k")), strided(read("v")),
+        strided(write("out")), write("lse"), scratch()},
+       attention,
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "q, out [B, T, heads*d]; k, v [B, T, kv_heads*d]; lse f32[B, heads, T]; "
+       "head h reads kv head h / (heads/kv_heads). s_ij = scale * q_i.k_j, for "
+       "causal only j <= i; lse_i = log(sum_j exp(s_ij)); out_i = sum_j "
+       "exp(s_ij - lse_i) * v_j. Accumulation f32 (f64 for f64)."},
+      {"attention_grad",
+       1,
+       {strided(read("dout")), strided(read("q")), strided(read("k")),
+        strided(read("v")), strided(read("out")), read("lse"),
+        strided(write("dq")), strided(write("dk")), strided(write("dv")),
+        scratch()},
+       attention,
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "vector-Jacobian product of attention, shapes as there: p_ij = exp(s_ij "
+       "- lse_i); dv_j = sum_i p_ij dout_i; ds_ij = p_ij (dout_i.v_j - "
+       "dout_i.out_i); dq_i = scale * sum_j ds_ij k_j; dk_j = scale * sum_i "
+       "ds_ij q_i; dk and dv sum the query heads of their kv head in head "
+       "order. "
+       "Accumulation f32 (f64 for f64)."},
+      {"cast",
+       1,
+       {strided(read("x")), strided(accumulable(write("y")))},
+       {},
+       Contribution::Merges,
+       SumsOver::Nothing,
+       true,
+       "y = x rounded to nearest even in y's type; accumulate: y = y + x in "
+       "f32 "
+       "(f64 when either is f64), rounded once. One shape, float types."},
+      {"clip_scale",
+       1,
+       {read("sumsq"), write("norm"), write("scale")},
+       {{"max_norm", Float}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "sumsq f64[], norm and scale f32[]: norm = sqrt(sumsq) in f64, rounded "
+       "once; scale = 1 if max_norm is 0, else min(1, max_norm / (norm + "
+       "1e-6)) "
+       "in f32."},
+      {"concat",
+       1,
+       {variadic(1, any, strided(read("inputs"))), strided(write("out"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "each row of out is the same row of each input, one behind the other; "
+       "inputs [.., Ki], out [.., sum Ki], one type."},
+      {"count_labels",
+       1,
+       {read("labels"), write("out")},
+       {},
+       Contribution::None,
+       SumsOver::Tokens,
+       true,
+       "labels i32[..], out i64[]: how many labels are not -100."},
+      {"cross_entropy",
+       1,
+       {strided(read("logits")), read("labels"), read("count"),
+        accumulable(write("loss"))},
+       {},
+       Contribution::None,
+       SumsOver::Tokens,
+       true,
+       "logits [.., V], labels i32[..], count i64[], loss f32[]: sum over rows "
+       "whose label l is not -100, in row order, of log(sum_v exp(logits_v)) - "
+       "logits_l, divided by max(1, count). Row terms f32, their sum f64, "
+       "rounded once; accumulate adds in f32."},
+      {"cross_entropy_grad",
+       1,
+       {strided(read("logits")), read("labels"), read("count"), read("dloss"),
+        strided(write("dlogits"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "dlogits [.., V] = dloss f32[] / max(1, count) * (softmax(logits) - "
+       "onehot(label)) for rows whose label is not -100, else exactly 0. f32."},
+      {"embedding",
+       1,
+       {use(read("ids")), weight("table"), strided(write("out"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "ids i32[..], table [V, H], out [.., H] = table[ids]."},
+      {"embedding_grad",
+       1,
+       {strided(read("dy")), use(read("ids")), gradient("dtable")},
+       {},
+       Contribution::Produces,
+       SumsOver::Tokens,
+       true,
+       "dtable [V, H]: row v is the sum of the rows of dy [.., H] whose id is "
+       "v, in row order, accumulation f32 (f64 for f64), rounded once; a row "
+       "that "
+       "no id names is 0, or unchanged under accumulate."},
+      {"full",
+       1,
+       {strided(write("out"))},
+       {{"value", Float}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "every element of out = value, converted to its type."},
+      {"keep_first",
+       1,
+       {read("x"), write("y")},
+       {{"axes_mask", Int}},
+       Contribution::Merges,
+       SumsOver::Nothing,
+       true,
+       "y = x on ranks whose coordinate is 0 on every axis of axes_mask (bit "
+       "i: "
+       "axis i of the mesh), else 0. One shape, one float or integer type; "
+       "dense."},
+      {"linear",
+       1,
+       {use(strided(read("x"))), weight("w"), strided(write("y"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "x [.., K], w [N, K], y [.., N] = x w^T. Accumulation f32 (f64 for "
+       "f64)."},
+      {"linear_dgrad",
+       1,
+       {strided(read("dy")), weight("w"), strided(write("dx"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "dy [.., N], w [N, K], dx [.., K] = dy w. Accumulation f32 (f64 for "
+       "f64)."},
+      {"linear_wgrad",
+       1,
+       {strided(read("dy")), use(strided(read("x"))), gradient("dw")},
+       {},
+       Contribution::Produces,
+       SumsOver::Tokens,
+       true,
+       "dy [.., N], x [.., K], dw [N, K] = dy^T x, summed over rows. "
+       "Accumulation f32 (f64 for f64); accumulate adds before the one "
+       "rounding."},
+      {"rms_norm",
+       1,
+       {use(strided(read("x"))), weight("weight"), strided(write("y"))},
+       {{"eps", Float}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "x, y [.., G*D], weight [D]; for each group of D: y = x * r * weight, r "
+       "= 1/sqrt(mean(x*x) + eps). In f32 (f64 for f64)."},
+      {"rms_norm_grad",
+       1,
+       {strided(read("dy")), use(strided(read("x"))), weight("weight"),
+        strided(write("dx")), gradient("dweight")},
+       {{"eps", Float}},
+       Contribution::Produces,
+       SumsOver::Tokens,
+       true,
+       "shapes as rms_norm; with h = dy*weight for each group: dx = r*h - "
+       "x * r^3 * mean(h*x); dweight [D] = sum over rows and groups, in that "
+       "order, of dy * x * r. In f32 (f64 for f64)."},
+      {"rope",
+       1,
+       {strided(read("x")), strided(write("y"))},
+       {{"head_dim", Int}, {"inverse", Int}, {"frequencies", Constant}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "x, y [B, T, heads*head_dim]; at position t and for i < head_dim/2, "
+       "with "
+       "a = t*frequencies[i] (f64), negated if inverse: y_i = x_i cos a - "
+       "x_(i+head_dim/2) sin a; y_(i+head_dim/2) = x_(i+head_dim/2) cos a + "
+       "x_i "
+       "sin a. In f32 (f64 for f64)."},
+      {"sgd",
+       1,
+       {master, reduced, read("hyper"), read("scale"), compute},
+       {{"decay", Int}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "hyper and scale as adamw; master f32, grad a float type of that shape, "
+       "in "
+       "f32: master = master - lr*(scale*grad + decay*weight_decay*master); "
+       "compute, if given, = master rounded once to its type."},
+      {"sum_squares",
+       1,
+       {read("x"), write("out")},
+       {},
+       Contribution::None,
+       SumsOver::Elements,
+       true,
+       "out f64[] = sum of x*x over all elements in order, in f64; dense."},
+      {"swiglu",
+       1,
+       {strided(read("gate")), strided(read("up")), strided(write("y"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "one shape: y = gate / (1 + exp(-gate)) * up. In f32 (f64 for f64)."},
+      {"swiglu_grad",
+       1,
+       {strided(read("dy")), strided(read("gate")), strided(read("up")),
+        strided(write("dgate")), strided(write("dup"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "one shape; s = 1/(1 + exp(-gate)): dgate = dy * up * s * (1 + gate * "
+       "(1 - s)); dup = dy * gate * s. In f32 (f64 for f64)."},
+  };
+}
+
+} // namespace
+
+const std::vector<KernelSpec> &gtp::plan::kernelRegistry() {
+  static const std::vector<KernelSpec> registry = buildRegistry();
+  return registry;
+}
+
+const KernelSpec *gtp::plan::lookupKernel(std::string_view name) {
+  const std::vector<KernelSpec> &registry = kernelRegistry();
+  auto it = std::lower_bound(registry.begin(), registry.end(), name,
+                             [](const KernelSpec &spec, std::string_view key) {
+                               return spec.name < key;
+                             });
+  return it != registry.end() && it->name == name ? &*it : nullptr;
+}
+
+const OperandSpec *gtp::plan::operandSpec(const KernelSpec &kernel,
+                                          size_t index, size_t count) {
+  size_t least = 0, most = 0;
+  for (const OperandSpec &spec : kernel.operands) {
+    least += spec.variadic ? spec.minCount : 1;
+    most += spec.variadic ? spec.maxCount : 1;
+  }
+  if (count < least || count > most || index >= count)
+    return nullptr;
+  for (const OperandSpec &spec : kernel.operands) {
+    size_t taken = spec.variadic ? spec.minCount + (count - least) : 1;
+    if (index < taken)
+      return &spec;
+    index -= taken;
+  }
+  return nullptr;
+}

@@ -1,0 +1,400 @@
+//===- KernelShapes.cpp - Each kernel's rules on shapes and types ---------===//
+
+#include "KernelShapes.h"
+
+#include "gtp/Plan/Operand.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+using namespace gtp;
+using namespace gtp::plan;
+
+namespace {
+
+/// The first violated rule of one call. Rules after it are not evaluated, and a
+/// dimension that does not exist reads as 0, so rules need no guards.
+class Call {
+public:
+  Call(const pb::Plan &plan, const pb::Kernel &kernel, const KernelSpec &spec)
+      : plan(plan), kernel(kernel), spec(spec) {}
+
+  Status take() const {
+    return problem.empty() ? Status::ok()
+                           : Status::error("kernel " + std::string(spec.name) +
+                                           ": " + problem);
+  }
+
+  /// Operand by the name of its spec; all kernels put variadic operands so that
+  /// the first of the name is the one meant.
+  int index(std::string_view name) const {
+    return findOperands(spec, kernel, name).first;
+  }
+  const pb::Operand &at(std::string_view name) const {
+    return kernel.operands(index(name));
+  }
+  uint64_t last(std::string_view name) const { return rowElements(at(name)); }
+  uint64_t count(std::string_view name) const {
+    return elementCount(at(name)).value_or(0);
+  }
+  uint64_t rows(std::string_view name) const {
+    return last(name) ? count(name) / last(name) : 0;
+  }
+  uint64_t dim(std::string_view name, int i) const {
+    return i < at(name).dims_size() ? at(name).dims(i) : 0;
+  }
+  uint64_t vocabulary() const { return plan.model().vocabulary(); }
+  int64_t integer(std::string_view name) const {
+    return intAttribute(plan, kernel, name);
+  }
+  double real(std::string_view name) const {
+    return floatAttribute(plan, kernel, name);
+  }
+  const pb::FloatList *constant(std::string_view name) const {
+    return constantAttribute(plan, kernel, name);
+  }
+  OperandRange all(std::string_view name) const {
+    return findOperands(spec, kernel, name);
+  }
+  const pb::Operand &at(int i) const { return kernel.operands(i); }
+
+  void require(bool holds, const std::string &rule) {
+    if (problem.empty() && !holds)
+      problem = rule;
+  }
+  void type(std::string_view name, pb::DType expected) {
+    require(at(name).dtype() == expected,
+            text(name) + " must be " + dtypeName(expected));
+  }
+  void floating(std::string_view name) {
+    require(isFloat(at(name).dtype()), text(name) + " must be a float type");
+  }
+  /// All of `names` have one float type.
+  void sameFloat(std::initializer_list<std::string_view> names) {
+    floating(*names.begin());
+    for (std::string_view name : names)
+      require(at(name).dtype() == at(*names.begin()).dtype(),
+              text(name) + " must have the type of " + text(*names.begin()));
+  }
+  void sameShape(std::string_view a, std::string_view b) {
+    sameShape(at(a), at(b), text(a), text(b));
+  }
+  void sameShape(const pb::Operand &a, const pb::Operand &b,
+                 const std::string &aText, const std::string &bText) {
+    require(std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(),
+                       b.dims().end()),
+            bText + " must have the shape of " + aText);
+  }
+  void sameRows(std::string_view a, std::string_view b) {
+    require(rows(a) == rows(b),
+            text(a) + " and " + text(b) + " must have the same number of rows");
+  }
+  void rank(std::string_view name, int expected) {
+    require(at(name).dims_size() == expected, text(name) + " must have " +
+                                                  std::to_string(expected) +
+                                                  " dimensions");
+  }
+  void scalar(std::string_view name, pb::DType expected) {
+    type(name, expected);
+    require(count(name) == 1, text(name) + " must have one element");
+  }
+  std::string text(std::string_view name) const {
+    return "'" + std::string(name) + "' " + describe(at(name));
+  }
+
+private:
+  const pb::Plan &plan;
+  const pb::Kernel &kernel;
+  const KernelSpec &spec;
+  std::string problem;
+};
+
+void embedding(Call &c, std::string_view table, std::string_view rows) {
+  c.type("ids", pb::I32);
+  c.floating(table);
+  c.floating(rows);
+  c.rank(table, 2);
+  c.require(c.count("ids") == c.rows(rows),
+            c.text(rows) + " must have a row for each of " + c.text("ids"));
+  c.require(c.last(rows) == c.dim(table, 1),
+            c.text(rows) + " must have the row length of " + c.text(table));
+  c.require(c.vocabulary() <= c.dim(table, 0),
+            c.text(table) + " must have a row for each of the vocabulary's " +
+                std::to_string(c.vocabulary()) + " ids");
+}
+
+void linear(Call &c, std::string_view x, std::string_view w,
+            std::string_view y) {
+  c.floating(x);
+  c.floating(w);
+  c.floating(y);
+  c.rank(w, 2);
+  c.sameRows(x, y);
+  c.require(c.last(x) == c.dim(w, 1) && c.last(y) == c.dim(w, 0),
+            "shapes must be [.., K], [N, K] and [.., N], found " + c.text(x) +
+                ", " + c.text(w) + " and " + c.text(y));
+}
+
+void norm(Call &c, std::string_view weight) {
+  c.rank(weight, 1);
+  c.require(c.last("x") % std::max<uint64_t>(c.last(weight), 1) == 0,
+            c.text("x") + " must have a last dimension that is a multiple of " +
+                c.text(weight));
+  c.require(c.real("eps") >= 0, "eps must not be negative");
+}
+
+void rope(Call &c) {
+  c.sameFloat({"x", "y"});
+  c.rank("x", 3);
+  c.sameShape("x", "y");
+  int64_t head = c.integer("head_dim");
+  c.require(head > 0 && head % 2 == 0,
+            "head_dim must be positive and even, found " +
+                std::to_string(head));
+  c.require(head > 0 && c.last("x") % static_cast<uint64_t>(head) == 0,
+            c.text("x") + " must hold whole heads of " + std::to_string(head));
+  c.require(c.integer("inverse") == 0 || c.integer("inverse") == 1,
+            "inverse must be 0 or 1");
+  const pb::FloatList *frequencies = c.constant("frequencies");
+  c.require(frequencies && frequencies->values_size() == head / 2,
+            "frequencies must have head_dim/2 values");
+  if (frequencies)
+    for (double value : frequencies->values())
+      c.require(std::isfinite(value), "frequencies must be finite");
+}
+
+/// The shapes that attention and its gradient share: `q` like [B, T, heads*d].
+void attention(Call &c) {
+  for (std::string_view name : {"q", "k", "v", "out"})
+    c.rank(name, 3);
+  c.sameShape("q", "out");
+  c.sameShape("k", "v");
+  c.require(c.dim("q", 0) == c.dim("k", 0) && c.dim("q", 1) == c.dim("k", 1),
+            c.text("q") + " and " + c.text("k") +
+                " must agree in their first two dimensions");
+  int64_t heads = c.integer("heads"), kvHeads = c.integer("kv_heads");
+  c.require(kvHeads > 0 && heads > 0 && heads % kvHeads == 0,
+            "heads must be a positive multiple of kv_heads, found " +
+                std::to_string(heads) + " and " + std::to_string(kvHeads));
+  if (heads <= 0 || kvHeads <= 0)
+    return;
+  uint64_t h = static_cast<uint64_t>(heads), g = static_cast<uint64_t>(kvHeads);
+  c.require(c.last("q") % h == 0 && c.last("k") % g == 0 &&
+                c.last("q") / h == c.last("k") / g,
+            c.text("q") + " and " + c.text("k") +
+                " must hold whole heads of one size");
+  c.type("lse", pb::F32);
+  c.rank("lse", 3);
+  c.require(c.dim("lse", 0) == c.dim("q", 0) && c.dim("lse", 1) == h &&
+                c.dim("lse", 2) == c.dim("q", 1),
+            c.text("lse") + " must be [batch, heads, sequence] of " +
+                c.text("q"));
+  c.type("scratch", pb::U8);
+  c.require(c.integer("causal") == 0 || c.integer("causal") == 1,
+            "causal must be 0 or 1");
+}
+
+void crossEntropy(Call &c) {
+  c.floating("logits");
+  c.type("labels", pb::I32);
+  c.scalar("count", pb::I64);
+  c.require(c.count("labels") == c.rows("logits"),
+            c.text("labels") + " must have a label for each row of " +
+                c.text("logits"));
+  c.require(c.vocabulary() <= c.last("logits"),
+            c.text("logits") +
+                " must have a column for each of the "
+                "vocabulary's " +
+                std::to_string(c.vocabulary()) + " ids");
+}
+
+/// What adamw and sgd share.
+void optimizer(Call &c) {
+  c.type("master", pb::F32);
+  c.floating("grad");
+  c.sameShape("master", "grad");
+  c.type("hyper", pb::F32);
+  c.require(c.count("hyper") == 8, c.text("hyper") + " must have 8 elements");
+  c.scalar("scale", pb::F32);
+  c.require(c.integer("decay") == 0 || c.integer("decay") == 1,
+            "decay must be 0 or 1");
+  if (c.all("compute").count) {
+    c.floating("compute");
+    c.sameShape("master", "compute");
+  }
+}
+
+void sum(Call &c) {
+  OperandRange inputs = c.all("inputs");
+  c.floating("inputs");
+  c.sameFloat({"inputs", "out"});
+  for (int i = inputs.first; i < inputs.first + inputs.count; ++i) {
+    const pb::Operand &input = c.at(i);
+    c.require(input.dtype() == c.at("out").dtype(),
+              "every input must have the type of " + c.text("out"));
+    c.sameShape(c.at("out"), input, c.text("out"), "every input");
+  }
+}
+
+void concat(Call &c) {
+  OperandRange inputs = c.all("inputs");
+  const pb::Operand &out = c.at("out");
+  uint64_t columns = 0;
+  for (int i = inputs.first; i < inputs.first + inputs.count; ++i) {
+    const pb::Operand &input = c.at(i);
+    c.require(input.dtype() == out.dtype(),
+              "every input must have the type of " + c.text("out"));
+    uint64_t rows = elementCount(input).value_or(0) / rowElements(input);
+    c.require(rows == c.rows("out"),
+              "every input must have the rows of " + c.text("out"));
+    columns = checkedAdd(columns, rowElements(input))
+                  .value_or(std::numeric_limits<uint64_t>::max() / 4);
+  }
+  c.require(columns == c.last("out"),
+            c.text("out") +
+                " must have as many columns as its inputs together, "
+                "found " +
+                std::to_string(columns));
+}
+
+using Rules = void (*)(Call &);
+
+const std::map<std::string_view, Rules> &rules() {
+  static const std::map<std::string_view, Rules> table = {
+      {"adamw",
+       [](Call &c) {
+         optimizer(c);
+         c.type("m", pb::F32);
+         c.type("v", pb::F32);
+         c.sameShape("master", "m");
+         c.sameShape("master", "v");
+       }},
+      {"add", sum},
+      {"attention",
+       [](Call &c) {
+         c.sameFloat({"q", "k", "v", "out"});
+         attention(c);
+       }},
+      {"attention_grad",
+       [](Call &c) {
+         c.sameFloat({"q", "k", "v", "out", "dout", "dq", "dk", "dv"});
+         attention(c);
+         c.sameShape("out", "dout");
+         c.sameShape("q", "dq");
+         c.sameShape("k", "dk");
+         c.sameShape("v", "dv");
+       }},
+      {"cast",
+       [](Call &c) {
+         c.floating("x");
+         c.floating("y");
+         c.sameShape("x", "y");
+       }},
+      {"clip_scale",
+       [](Call &c) {
+         c.scalar("sumsq", pb::F64);
+         c.scalar("norm", pb::F32);
+         c.scalar("scale", pb::F32);
+         c.require(c.real("max_norm") >= 0, "max_norm must not be negative");
+       }},
+      {"concat", concat},
+      {"count_labels",
+       [](Call &c) {
+         c.type("labels", pb::I32);
+         c.scalar("out", pb::I64);
+       }},
+      {"cross_entropy",
+       [](Call &c) {
+         crossEntropy(c);
+         c.scalar("loss", pb::F32);
+       }},
+      {"cross_entropy_grad",
+       [](Call &c) {
+         crossEntropy(c);
+         c.scalar("dloss", pb::F32);
+         c.floating("dlogits");
+         c.sameShape("logits", "dlogits");
+       }},
+      {"embedding",
+       [](Call &c) {
+         c.sameFloat({"table", "out"});
+         embedding(c, "table", "out");
+       }},
+      {"embedding_grad", [](Call &c) { embedding(c, "dtable", "dy"); }},
+      {"full", [](Call &) {}},
+      {"keep_first",
+       [](Call &c) {
+         c.require(c.at("x").dtype() == c.at("y").dtype(),
+                   c.text("y") + " must have the type of " + c.text("x"));
+         c.sameShape("x", "y");
+         c.require(c.integer("axes_mask") >= 0,
+                   "axes_mask must not be negative");
+       }},
+      {"linear",
+       [](Call &c) {
+         c.sameFloat({"x", "w"});
+         linear(c, "x", "w", "y");
+       }},
+      {"linear_dgrad",
+       [](Call &c) {
+         c.sameFloat({"dy", "w"});
+         linear(c, "dx", "w", "dy");
+       }},
+      {"linear_wgrad",
+       [](Call &c) {
+         c.sameFloat({"dy", "x"});
+         linear(c, "x", "dw", "dy");
+       }},
+      {"rms_norm",
+       [](Call &c) {
+         c.sameFloat({"x", "weight", "y"});
+         c.sameShape("x", "y");
+         norm(c, "weight");
+       }},
+      {"rms_norm_grad",
+       [](Call &c) {
+         c.sameFloat({"x", "dy", "weight", "dx"});
+         c.sameShape("x", "dy");
+         c.sameShape("x", "dx");
+         c.floating("dweight");
+         c.sameShape("weight", "dweight");
+         norm(c, "weight");
+       }},
+      {"rope", rope},
+      {"sgd", optimizer},
+      {"sum_squares",
+       [](Call &c) {
+         c.floating("x");
+         c.scalar("out", pb::F64);
+       }},
+      {"swiglu",
+       [](Call &c) {
+         c.sameFloat({"gate", "up", "y"});
+         c.sameShape("gate", "up");
+         c.sameShape("gate", "y");
+       }},
+      {"swiglu_grad",
+       [](Call &c) {
+         c.sameFloat({"gate", "up", "dy", "dgate", "dup"});
+         for (std::string_view name : {"up", "dy", "dgate", "dup"})
+           c.sameShape("gate", name);
+       }},
+  };
+  return table;
+}
+
+} // namespace
+
+Status gtp::plan::verifyKernelShapes(const pb::Plan &plan,
+                                     const pb::Kernel &kernel,
+                                     const KernelSpec &spec) {
+  Call call(plan, kernel, spec);
+  auto it = rules().find(spec.name);
+  if (it == rules().end())
+    return Status::error("kernel " + std::string(spec.name) +
+                         " has no shape rule");
+  it->second(call);
+  return call.take();
+}
