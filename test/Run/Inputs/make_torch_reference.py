@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Writes the PyTorch reference that test/Run/torch_parity.py compares with.
+
+For each tiny model: config.json, weights.safetensors (random, float32),
+tokens.bin, labels.bin and reference.safetensors, which holds the gradient of every
+parameter and the loss (tensor "loss"), computed by `transformers` in float32 on
+the samples that `gtp-run --seed=3` draws for step 1.
+
+    pip install torch transformers safetensors
+    test/Run/Inputs/make_torch_reference.py test/Run/Inputs/torch
+"""
+import json
+import pathlib
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import transformers
+from safetensors.torch import save_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from philox import sample_offsets
+
+VOCABULARY, SEQUENCE, BATCH, SEED = 131, 8, 12, 3
+COMMON = dict(vocab_size=VOCABULARY, hidden_size=36, intermediate_size=52, num_hidden_layers=2,
+              num_attention_heads=6, num_key_value_heads=2, head_dim=8, max_position_embeddings=64,
+              rms_norm_eps=1e-5, initializer_range=0.02, hidden_act="silu", attention_bias=False)
+LLAMA3 = dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=16)
+MODELS = {
+    "llama-untied": dict(COMMON, model_type="llama", tie_word_embeddings=False, rope_theta=10000.0,
+                         rope_scaling=None, mlp_bias=False),
+    "llama-tied": dict(COMMON, model_type="llama", tie_word_embeddings=True, rope_theta=500000.0,
+                       rope_scaling=LLAMA3, mlp_bias=False),
+    "qwen3": dict(COMMON, model_type="qwen3", tie_word_embeddings=False, rope_theta=1000000.0,
+                  rope_scaling=None, use_sliding_window=False),
+}
+
+
+def build(config):
+    kind = {"llama": transformers.LlamaConfig, "qwen3": transformers.Qwen3Config}[config["model_type"]]
+    fields = {k: v for k, v in config.items() if k != "model_type"}
+    model = transformers.AutoModelForCausalLM.from_config(kind(**fields), attn_implementation="eager")
+    return model.to(torch.float32)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    for number, (name, config) in enumerate(MODELS.items()):
+        out = root / name
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+        torch.manual_seed(number)
+        random = np.random.default_rng(number)
+        model = build(config)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                spread = 0.2 if parameter.dim() > 1 else 0.3
+                parameter.copy_(torch.randn_like(parameter) * spread + (parameter.dim() == 1))
+        names = dict(model.named_parameters())  # a tied weight once
+        save_file({k: v.detach().contiguous() for k, v in names.items()}, out / "weights.safetensors")
+
+        tokens = random.integers(0, VOCABULARY, 400).astype("<u2")
+        labels = tokens.astype("<i4")
+        labels[random.random(400) < 0.2] = -100
+        tokens.tofile(out / "tokens.bin")
+        labels.tofile(out / "labels.bin")
+        offsets = sample_offsets(SEED, step=1, samples=BATCH, choices=len(tokens) - SEQUENCE)
+        ids = torch.tensor(np.stack([tokens[o:o + SEQUENCE] for o in offsets]).astype(np.int64))
+        targets = torch.tensor(np.stack([labels[o + 1:o + 1 + SEQUENCE] for o in offsets]).astype(np.int64))
+        logits = model(input_ids=ids, use_cache=False).logits
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100,
+                               reduction="sum") / max(1, int((targets != -100).sum()))
+        loss.backward()
+        reference = {k: v.grad.contiguous() for k, v in names.items()}
+        reference["loss"] = loss.detach().reshape(1)
+        save_file(reference, out / "reference.safetensors")
+        print(f"{name}: loss {loss.item():.6f}, {sum(p.numel() for p in names.values())} parameters, "
+              f"torch {torch.__version__}, transformers {transformers.__version__}")
+
+
+if __name__ == "__main__":
+    main()

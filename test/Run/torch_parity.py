@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Loss and every gradient against PyTorch (see Inputs/make_torch_reference.py)."""
+import gtp
+
+BATCH = 12
+MESHES = ["gtp=1", "gtp=3", "dp=2,gtp=2"]
+
+
+def parity(tools, model, mesh, ranks):
+    plan = tools.compile(model / "config.json", f"--mesh={mesh}", "--seq=8",
+                         f"--micro-batch={BATCH // ranks}", f"--global-batch={BATCH}",
+                         "--optimizer=sgd")
+    grads = tools.scratch / "grads.safetensors"
+    metrics = tools.run(plan, f"--data={model / 'tokens.bin'}", "--token-bits=16",
+                        f"--labels={model / 'labels.bin'}",
+                        f"--weights={model / 'weights.safetensors'}", "--steps=1", "--seed=3",
+                        f"--dump-grads={grads}")
+    expected = gtp.read_safetensors(model / "reference.safetensors")
+    loss = expected.pop("loss")[1][0]
+    if abs(metrics[0]["loss"] - loss) > 1e-4 * abs(loss):
+        raise gtp.Failed(f"loss {metrics[0]['loss']}, expected {loss}")
+    worst, name = gtp.compare_tensors(gtp.read_safetensors(grads), expected, 1e-4)
+    return f"loss {metrics[0]['loss']:.6f} (torch {loss:.6f}), worst gradient {worst:.1e} {name}"
+
+
+def body(tools, report, arguments):
+    for model in sorted((gtp.HERE / "Inputs" / "torch").iterdir()):
+        for mesh in MESHES:
+            ranks = 1
+            for axis in mesh.split(","):
+                ranks *= int(axis.split("=")[1])
+            report.case(f"{model.name} {mesh}", lambda: parity(tools, model, mesh, ranks))
+
+
+if __name__ == "__main__":
+    gtp.main("Loss and gradients against PyTorch, float32", body)
