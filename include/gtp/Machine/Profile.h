@@ -1,0 +1,163 @@
+//===- Profile.h - What a device and its network cost ---------------------===//
+//
+// All prices come from a data file: one is built in for each named target, and
+// `--target=FILE.json` reads another. Times are nanoseconds, sizes bytes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_MACHINE_PROFILE_H
+#define GTP_MACHINE_PROFILE_H
+
+#include "gtp/Support/Status.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gtp::machine {
+
+enum class Resource { Matrix, Vector, Memory };
+enum class DType { F64, F32, BF16 };
+enum class CollectiveKind { AllGather, ReduceScatter, AllReduce, AllToAll };
+enum class Transport { Auto, CopyEngine, Symmetric, Ring, Host };
+
+std::string_view name(DType dtype);
+std::string_view name(CollectiveKind kind);
+std::string_view name(Transport transport);
+
+/// The ranks of one collective, as the network sees them.
+struct Group {
+  int64_t size = 1;
+  /// Of the group, in one link domain, where that is fewest.
+  int64_t ranksPerDomain = 1;
+  bool spansDomains() const { return ranksPerDomain < size; }
+};
+
+/// What a kernel does; `kernel` is the registry's name, for those that the
+/// profile prices by name (attention).
+struct KernelWork {
+  std::string_view kernel;
+  Resource resource = Resource::Memory;
+  DType dtype = DType::F32;
+  int64_t flops = 0;
+  int64_t bytes = 0;
+};
+
+/// Local dimensions that scratch sizes are made of. What a kernel lacks is 0.
+struct KernelDims {
+  int64_t batch = 0;    ///< sequences
+  int64_t sequence = 0; ///< of the queries
+  int64_t keys = 0;     ///< sequence of keys and values
+  int64_t heads = 0;
+  int64_t kvHeads = 0;
+  int64_t headDim = 0;
+};
+
+/// Price of one collective by one transport.
+struct CollectivePrice {
+  Transport transport = Transport::Host;
+  int64_t durationNs = 0; ///< alone, without the copy of the rank's own shard
+  int64_t ownCopyNs = 0;  ///< that copy; all_gather into a reused slot only
+  int64_t contentionNs =
+      0; ///< what it adds to compute that runs beside all of it
+  int64_t slowdownPermille = 0; ///< how much longer it takes beside compute
+};
+
+class Profile {
+public:
+  /// A built-in name, else a file. `where` of errors is the argument.
+  static StatusOr<Profile> load(const std::string &nameOrFile);
+  /// Parses and validates a profile's text.
+  static StatusOr<Profile> parse(std::string_view text);
+  /// "cpu", "gb200", "h100", "h200".
+  static std::vector<std::string> builtinNames();
+  static std::optional<std::string_view> builtinText(std::string_view name);
+
+  Status validate() const;
+
+  /// Time of one kernel in a stream of kernels, launch included.
+  int64_t kernelNs(const KernelWork &work) const;
+  /// A copy on the device that moves `bytes` (read once, written once).
+  int64_t copyNs(int64_t bytes) const;
+
+  /// Ranks of an axis of `degree`, `stride` ranks apart, in a job of `ranks`.
+  Group group(int64_t degree, int64_t stride, int64_t ranks) const;
+  /// Transports that can carry `kind` over `group`, in the file's order.
+  std::vector<Transport> transports(CollectiveKind kind,
+                                    const Group &group) const;
+  /// `bytesFull` is the size of the whole gathered (or unreduced) value. With
+  /// Auto, the transport whose duration and contention together are least.
+  StatusOr<CollectivePrice>
+  collective(CollectiveKind kind, int64_t bytesFull, const Group &group,
+             Transport transport = Transport::Auto) const;
+  /// The two numbers alone; 0 for a group of one, and when no transport fits.
+  int64_t collectiveNs(CollectiveKind kind, int64_t bytesFull,
+                       const Group &group,
+                       Transport transport = Transport::Auto) const;
+  int64_t contentionNs(CollectiveKind kind, int64_t bytesFull,
+                       const Group &group,
+                       Transport transport = Transport::Auto) const;
+
+  /// Upper bound of the scratch of a call; 0 for kernels without any.
+  int64_t scratchBytes(std::string_view kernel, const KernelDims &dims) const;
+
+  /// What a process holds besides the arena.
+  int64_t overheadBytes(int64_t communicators) const;
+
+  // Plain data below: what the file says, see docs in lib/Machine/profiles.
+  struct Rate {
+    std::string kernel; ///< empty: any kernel of the class
+    DType dtype = DType::F32;
+    double tflops = 0; ///< sustained, of a large call
+    int64_t rampNs =
+        0; ///< what a call loses to filling and draining the device
+  };
+  struct Link {
+    Transport transport = Transport::Host;
+    CollectiveKind kind = CollectiveKind::AllGather;
+    int64_t latencyNs = 0;
+    int64_t latencyPerRankNs = 0; ///< for each rank above two
+    double gbPerS = 0;            ///< bytes received a rank and second
+    int64_t contentionPermille = 0;
+    int64_t slowdownPermille = 0;
+    bool acrossDomains = false; ///< can leave a link domain
+  };
+  struct ScratchTerm {
+    int64_t bytes = 0;
+    std::vector<std::string> dims;
+  };
+  struct Scratch {
+    std::string kernel;
+    int64_t constantBytes = 0;
+    std::vector<ScratchTerm>
+        terms; ///< largest of what calls need: sum of products
+  };
+
+  std::string profileName;
+  int64_t memoryBytes = 0;
+  int64_t contextBytes = 0, communicatorBytes = 0, graphBytes = 0;
+  int64_t launchNs = 0;
+  double memoryGbPerS = 0;     ///< read and written together
+  double vectorEfficiency = 0; ///< of that, for elementwise kernels
+  double vectorTflops = 0;
+  std::vector<Rate> rates;
+  /// Ranks with direct links to each other; 0: all.
+  int64_t ranksPerLinkDomain = 0;
+  /// Speed of a gather and a reduction that run together, per mille.
+  int64_t sharedLinkPermille = 1000;
+  int64_t crossDomainLatencyNs = 0;
+  double crossDomainGbPerS = 0; ///< a rank
+  std::vector<Link> links;
+  std::vector<Scratch> scratch;
+  int64_t multiprocessors = 0;
+  int64_t ctaReserve =
+      0; ///< multiprocessors that collectives running together may hold
+};
+
+} // namespace gtp::machine
+
+#endif // GTP_MACHINE_PROFILE_H
