@@ -26,10 +26,10 @@ enum class Role {
   Weight,   ///< a full weight, of the version of this step
   Gradient, ///< written: a contribution to the gradient of the kernel's
             ///< parameter; read: that gradient, whole
-  Master,  ///< a persistent shard that an update kernel advances
-  Compute, ///< the compute-precision shard that an update kernel publishes
-  State,   ///< optimizer state
-  Scratch, ///< contents undefined before and after
+  Master,   ///< a persistent shard that an update kernel advances
+  Compute,  ///< the compute-precision shard that an update kernel publishes
+  State,    ///< optimizer state
+  Scratch,  ///< contents undefined before and after
 };
 
 struct OperandSpec {
