@@ -20,6 +20,9 @@ struct PlacementRule {
     Whole,    ///< each rank needs all of it (a normalized dimension)
   };
   llvm::SmallVector<Factor> factors;
+  /// For each factor the number of indivisible units its dimensions consist of
+  /// (attention heads); 0: cut anywhere. Rank r of n gets whole units.
+  llvm::SmallVector<int64_t> units;
   /// For each operand (result) the factor of each of its dimensions.
   llvm::SmallVector<llvm::SmallVector<unsigned>> operands;
   llvm::SmallVector<llvm::SmallVector<unsigned>> results;
@@ -31,8 +34,9 @@ struct PlacementRule {
   bool acceptsStorageCuts = false;
 
   /// Appends a factor and returns its index.
-  unsigned addFactor(Factor kind = Factor::Parallel) {
+  unsigned addFactor(Factor kind = Factor::Parallel, int64_t unitCount = 0) {
     factors.push_back(kind);
+    units.push_back(unitCount);
     return factors.size() - 1;
   }
 };

@@ -38,10 +38,13 @@ def Tfm_DifferentiableInterface : OpInterface<"DifferentiableOpInterface"> {
   let description = [{
     Builds the vector-Jacobian product of a forward op: given the cotangents of
     its results (null where a result is not used), the cotangent of each operand
-    (null where it has none, as for token ids). Builds only what is asked for.
+    (null where it has none, as for token ids). Builds only what is asked for, at
+    the builder's insertion point, with locations that name this op (see
+    `gradientLoc`).
   }];
   let methods = [InterfaceMethod<
-    "One value an operand; null for operands that are not `needed`.",
+    "One value an operand; null for operands that are not `needed`. Nothing at "
+    "all, after a diagnostic, when a cotangent that it was given has no product.",
     "::llvm::SmallVector<::mlir::Value>", "buildVjp",
     (ins "::mlir::OpBuilder &":$builder,
          "::llvm::ArrayRef<::mlir::Value>":$cotangents,

@@ -20,10 +20,11 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 
 def Tfm_Float : AnyTypeOf<[F32, BF16, F64], "f32, bf16 or f64">;
-def Tfm_Tensor : TensorOf<[Tfm_Float]>;
-def Tfm_Ids : TensorOf<[I32]>;
+def Tfm_Tensor : StaticShapeTensorOf<[Tfm_Float]>;
+def Tfm_Ids : StaticShapeTensorOf<[I32]>;
 def Tfm_Count : 0DTensorOf<[I64]>;
 def Tfm_Scalar : 0DTensorOf<[F32, F64]>;
+def Tfm_Positive : ConfinedAttr<I64Attr, [IntPositive]>;
 
 /// An op without side effects that describes its placement and its cost.
 class Tfm_ComputeOp<string mnemonic, list<Trait> traits = []>
@@ -40,7 +41,8 @@ def Tfm_ParameterOp : Tfm_Op<"parameter", [Symbol]> {
     Declares a weight of logical shape. `tensors` names, in row order, the
     checkpoint tensors that its dimension 0 consists of, with their rows: one,
     until `tfm-pack` joins linears that share an input. `tied` lists other
-    checkpoint names of the same weight.
+    checkpoint names of the same weight. `init` is how it starts without a
+    checkpoint: "normal" (mean 0, the model's initializer_range), "ones" or "zeros".
 
     Example:
     ```mlir
@@ -49,7 +51,7 @@ def Tfm_ParameterOp : Tfm_Op<"parameter", [Symbol]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Tfm_Tensor>:$type,
-                       StrAttr:$init, // normal | ones | zeros
+                       StrAttr:$init,
                        StrArrayAttr:$tensor_names, DenseI64ArrayAttr:$tensor_rows,
                        DefaultValuedAttr<StrArrayAttr, "{}">:$tied);
   let hasVerifier = 1;
@@ -58,6 +60,14 @@ def Tfm_ParameterOp : Tfm_Op<"parameter", [Symbol]> {
 
 def Tfm_GetOp : Tfm_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the value of a parameter";
+  let description = [{
+    Only in the forward program; the training step has an argument a parameter.
+
+    Example:
+    ```mlir
+    %w = tfm.get @model.norm.weight : tensor<64xf32>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$parameter);
   let results = (outs Tfm_Tensor:$result);
   let assemblyFormat = "$parameter attr-dict `:` type($result)";
@@ -73,15 +83,16 @@ def Tfm_MicrobatchesOp : Tfm_Op<"microbatches", [
 
     Example:
     ```mlir
-    %grad, %loss = tfm.microbatches (%tok in %tokens, %lab in %labels)
+    %grad, %loss = tfm.microbatches (%tok : tensor<8x128xi32> in %tokens,
+                                     %lab : tensor<8x128xi32> in %labels)
         : (tensor<4x8x128xi32>, tensor<4x8x128xi32>) -> (tensor<64x64xf32>, tensor<f32>) {
       ...
       tfm.yield %dw, %l : tensor<64x64xf32>, tensor<f32>
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let arguments = (ins Variadic<AnyStaticShapeTensor>:$inputs);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasVerifier = 1;
   let hasCustomAssemblyFormat = 1;
@@ -89,7 +100,7 @@ def Tfm_MicrobatchesOp : Tfm_Op<"microbatches", [
 
 def Tfm_YieldOp : Tfm_Op<"yield", [Pure, Terminator, HasParent<"MicrobatchesOp">]> {
   let summary = "what one microbatch contributes";
-  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let arguments = (ins Variadic<AnyStaticShapeTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
@@ -139,7 +150,7 @@ def Tfm_RopeOp : Tfm_ForwardOp<"rope", [Tfm_CostInterface]> {
     t * frequencies[i] (rotate-half, Su et al. 2021 as Hugging Face lays it out);
     by the negative angle when `inverse`.
   }];
-  let arguments = (ins Tfm_Tensor:$x, I64Attr:$head_dim, DenseF64ArrayAttr:$frequencies,
+  let arguments = (ins Tfm_Tensor:$x, Tfm_Positive:$head_dim, DenseF64ArrayAttr:$frequencies,
                        UnitAttr:$inverse);
   let results = (outs Tfm_Tensor:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
@@ -153,8 +164,8 @@ def Tfm_AttentionOp : Tfm_ForwardOp<"attention", [DeclareOpInterfaceMethods<Tfm_
     logarithm of the softmax's denominator, `[batch, heads, sequence]`, kept
     for the gradient.
   }];
-  let arguments = (ins Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v, I64Attr:$heads,
-                       I64Attr:$kv_heads, F64Attr:$scale, BoolAttr:$causal);
+  let arguments = (ins Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v, Tfm_Positive:$heads,
+                       Tfm_Positive:$kv_heads, F64Attr:$scale, BoolAttr:$causal);
   let results = (outs Tfm_Tensor:$result, Tfm_Tensor:$lse);
   let assemblyFormat = "$q `,` $k `,` $v attr-dict `:` functional-type(operands, results)";
 }
@@ -168,8 +179,8 @@ def Tfm_SwigluOp : Tfm_ForwardOp<"swiglu", [Tfm_CostInterface]> {
 
 def Tfm_AddOp : Tfm_ForwardOp<"add", [Tfm_CostInterface]> {
   let summary = "sum of one or more tensors of one type";
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Variadic<AnyStaticShapeTensor>:$inputs);
+  let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "$inputs attr-dict `:` functional-type(operands, results)";
 }
 
@@ -185,6 +196,13 @@ def Tfm_ConcatOp : Tfm_ForwardOp<"concat", [Tfm_CostInterface]> {
   let arguments = (ins Variadic<Tfm_Tensor>:$inputs);
   let results = (outs Tfm_Tensor:$result);
   let assemblyFormat = "$inputs attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_CastOp : Tfm_ForwardOp<"cast", [Tfm_CostInterface]> {
+  let summary = "another element type, rounded to nearest even";
+  let arguments = (ins Tfm_Tensor:$x);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_CrossEntropyOp : Tfm_ForwardOp<"cross_entropy", [Tfm_CostInterface]> {
@@ -239,7 +257,7 @@ def Tfm_LinearWgradOp : Tfm_StepOp<"linear_wgrad", [DeclareOpInterfaceMethods<Tf
 def Tfm_AttentionGradOp : Tfm_StepOp<"attention_grad", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
   let summary = "gradients of q, k and v of `tfm.attention`";
   let arguments = (ins Tfm_Tensor:$dout, Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v,
-                       Tfm_Tensor:$out, Tfm_Tensor:$lse, I64Attr:$heads, I64Attr:$kv_heads,
+                       Tfm_Tensor:$out, Tfm_Tensor:$lse, Tfm_Positive:$heads, Tfm_Positive:$kv_heads,
                        F64Attr:$scale, BoolAttr:$causal);
   let results = (outs Tfm_Tensor:$dq, Tfm_Tensor:$dk, Tfm_Tensor:$dv);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
@@ -316,15 +334,8 @@ def Tfm_SgdOp : Tfm_StepOp<"sgd", [Tfm_CostInterface]> {
 def Tfm_FullOp : Tfm_StepOp<"full", [Tfm_CostInterface]> {
   let summary = "a tensor of one value";
   let arguments = (ins F64Attr:$value);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
-}
-
-def Tfm_CastOp : Tfm_StepOp<"cast", [Tfm_CostInterface]> {
-  let summary = "another element type, rounded to nearest even";
-  let arguments = (ins Tfm_Tensor:$x);
-  let results = (outs Tfm_Tensor:$result);
-  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 
 #endif // GTP_DIALECTS_TFM_TFMOPS

@@ -1,0 +1,59 @@
+//===- TfmCost.cpp - Work of ops that a matrix unit does ------------------===//
+//
+// Every other op moves its operands and results once: the interface's default.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tfm/TfmDialect.h"
+
+using namespace mlir;
+using namespace gtp::tfm;
+
+static OpCost matrixCost(Operation *op, int64_t flops) {
+  OpCost cost;
+  cost.resource = OpCost::Resource::Matrix;
+  cost.flops = flops;
+  cost.bytes =
+      tensorBytes(op->getOperandTypes()) + tensorBytes(op->getResultTypes());
+  return cost;
+}
+
+/// 2 m n k of a product whose operand `[..., k]` meets a weight `[n, k]`.
+static int64_t productFlops(RankedTensorType activation,
+                            RankedTensorType weight, unsigned contracted) {
+  return 2 * (activation.getNumElements() /
+              std::max<int64_t>(1, weight.getDimSize(contracted))) *
+         weight.getNumElements();
+}
+
+OpCost LinearOp::getCost() {
+  return matrixCost(*this, productFlops(getX().getType(), getW().getType(), 1));
+}
+
+OpCost LinearDgradOp::getCost() {
+  return matrixCost(*this,
+                    productFlops(getDy().getType(), getW().getType(), 0));
+}
+
+OpCost LinearWgradOp::getCost() {
+  return matrixCost(*this,
+                    productFlops(getDy().getType(), getDw().getType(), 0));
+}
+
+/// `products` of [T, head_dim] x [head_dim, T] a head; half of them when causal.
+template <typename Attention>
+static int64_t attentionFlops(Attention op, int64_t products) {
+  RankedTensorType query = op.getQ().getType();
+  int64_t sequence = query.getDimSize(query.getRank() - 2);
+  int64_t flops = 2 * products * query.getNumElements() * sequence;
+  return op.getCausal() ? flops / 2 : flops;
+}
+
+OpCost AttentionOp::getCost() {
+  return matrixCost(*this, attentionFlops(*this, 2));
+}
+
+OpCost AttentionGradOp::getCost() {
+  // q kᵀ again, then dout vᵀ, dv, dq and dk.
+  return matrixCost(*this, attentionFlops(*this, 5));
+}

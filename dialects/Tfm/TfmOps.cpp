@@ -1,0 +1,143 @@
+//===- TfmOps.cpp - Syntax and symbols of tfm ops -------------------------===//
+
+#include "dialects/Tfm/TfmDialect.h"
+
+using namespace mlir;
+using namespace gtp::tfm;
+
+#define GET_OP_CLASSES
+#include "dialects/Tfm/TfmOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// ParameterOp
+//===----------------------------------------------------------------------===//
+
+// @name : type init "normal" tensors ["a" = 64, "b" = 32] tied ["c"]
+ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  StringAttr name;
+  Type type;
+  std::string init;
+  if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
+                             result.attributes) ||
+      parser.parseColonType(type) || parser.parseKeyword("init") ||
+      parser.parseString(&init) || parser.parseKeyword("tensors"))
+    return failure();
+  SmallVector<StringRef> names;
+  SmallVector<std::string> storage;
+  SmallVector<int64_t> rows;
+  auto parseTensor = [&]() -> ParseResult {
+    return failure(parser.parseString(&storage.emplace_back()) ||
+                   parser.parseEqual() ||
+                   parser.parseInteger(rows.emplace_back()));
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
+                                     parseTensor))
+    return failure();
+  SmallVector<std::string> tied;
+  auto parseTied = [&]() -> ParseResult {
+    return parser.parseString(&tied.emplace_back());
+  };
+  if (succeeded(parser.parseOptionalKeyword("tied")) &&
+      parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, parseTied))
+    return failure();
+
+  Properties &properties = result.getOrAddProperties<Properties>();
+  auto strings = [&](ArrayRef<std::string> values) {
+    return builder.getStrArrayAttr(SmallVector<StringRef>(values));
+  };
+  properties.setType(TypeAttr::get(type));
+  properties.setInit(builder.getStringAttr(init));
+  properties.setTensorNames(strings(storage));
+  properties.setTensorRows(builder.getDenseI64ArrayAttr(rows));
+  properties.setTied(strings(tied));
+  return parser.parseOptionalAttrDict(result.attributes);
+}
+
+void ParameterOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << " : " << getType() << " init ";
+  printer.printString(getInit());
+  printer << " tensors [";
+  llvm::interleaveComma(
+      llvm::zip_equal(getTensorNames().getAsValueRange<StringAttr>(),
+                      getTensorRows()),
+      printer, [&](auto tensor) {
+        printer.printString(std::get<0>(tensor));
+        printer << " = " << std::get<1>(tensor);
+      });
+  printer << ']';
+  if (!getTied().empty()) {
+    printer << " tied [";
+    llvm::interleaveComma(getTied().getAsValueRange<StringAttr>(), printer,
+                          [&](StringRef name) { printer.printString(name); });
+    printer << ']';
+  }
+  printer.printOptionalAttrDict(
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getTypeAttrName(), getInitAttrName(),
+       getTensorNamesAttrName(), getTensorRowsAttrName(), getTiedAttrName()});
+}
+
+//===----------------------------------------------------------------------===//
+// GetOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult GetOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
+  auto parameter = symbolTables.lookupNearestSymbolFrom<ParameterOp>(
+      *this, getParameterAttr());
+  if (!parameter)
+    return emitOpError("names no tfm.parameter: ") << getParameterAttr();
+  // The encoding is the use's own: a parameter has none.
+  if (withElementType(getType(), getType().getElementType()) !=
+      parameter.getType()) {
+    InFlightDiagnostic diagnostic = emitOpError("has type ")
+                                    << getType() << " but the parameter is "
+                                    << parameter.getType();
+    diagnostic.attachNote(parameter.getLoc()) << "parameter declared here";
+    return diagnostic;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// MicrobatchesOp
+//===----------------------------------------------------------------------===//
+
+// (%a : type in %input, ...) : (input types) -> (result types) attributes {...}
+ParseResult MicrobatchesOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> inputs;
+  auto parseInput = [&]() -> ParseResult {
+    return failure(parser.parseArgument(arguments.emplace_back(),
+                                        /*allowType=*/true) ||
+                   parser.parseKeyword("in") ||
+                   parser.parseOperand(inputs.emplace_back()));
+  };
+  FunctionType type;
+  SMLoc loc = parser.getCurrentLocation();
+  return failure(
+      parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren,
+                                     parseInput) ||
+      parser.parseColonType(type) ||
+      parser.resolveOperands(inputs, type.getInputs(), loc, result.operands) ||
+      parser.addTypesToList(type.getResults(), result.types) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.parseRegion(*result.addRegion(), arguments));
+}
+
+void MicrobatchesOp::print(OpAsmPrinter &printer) {
+  printer << " (";
+  llvm::interleaveComma(
+      llvm::zip_equal(getBody().getArguments(), getInputs()), printer,
+      [&](auto pair) {
+        printer.printRegionArgument(std::get<0>(pair));
+        printer << " in " << std::get<1>(pair);
+      });
+  printer << ") : ";
+  printer.printFunctionalType(*this);
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}

@@ -1,0 +1,270 @@
+//===- TfmPlacement.cpp - Which dimensions are one and the same -----------===//
+
+#include "dialects/Tfm/TfmDialect.h"
+
+using namespace mlir;
+using namespace gtp::tfm;
+
+using Factor = PlacementRule::Factor;
+using Dims = SmallVector<unsigned>;
+
+static int64_t rankOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getRank();
+}
+
+/// Factors of the dimensions of `value` but the last, which may be cut.
+static Dims leading(PlacementRule &rule, Value value) {
+  Dims dims;
+  for (int64_t i = 0; i + 1 < rankOf(value); ++i)
+    dims.push_back(rule.addFactor());
+  return dims;
+}
+
+/// Factors of all dimensions of `value`, which may be cut.
+static Dims all(PlacementRule &rule, Value value) {
+  Dims dims = leading(rule, value);
+  if (rankOf(value) > 0)
+    dims.push_back(rule.addFactor());
+  return dims;
+}
+
+static Dims with(Dims dims, unsigned last) {
+  dims.push_back(last);
+  return dims;
+}
+
+/// Operands and results of one shape, computed element by element.
+static PlacementRule elementwise(Operation *op, bool linear) {
+  PlacementRule rule;
+  Dims dims = all(rule, op->getResult(0));
+  rule.operands.assign(op->getNumOperands(), dims);
+  rule.results.assign(op->getNumResults(), dims);
+  rule.linearInPartial = linear;
+  rule.acceptsStorageCuts = true;
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+PlacementRule EmbeddingOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = all(rule, getIds());
+  // A rank without a row of the table could not look it up.
+  unsigned vocabulary = rule.addFactor(Factor::Whole);
+  unsigned features = rule.addFactor();
+  rule.operands = {tokens, {vocabulary, features}};
+  rule.results = {with(tokens, features)};
+  return rule;
+}
+
+PlacementRule RmsNormOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = leading(rule, getX());
+  unsigned features = rule.addFactor(Factor::Whole);
+  unsigned group = rule.addFactor(Factor::Whole);
+  rule.operands = {with(tokens, features), {group}};
+  rule.results = {with(tokens, features)};
+  return rule;
+}
+
+PlacementRule LinearOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = leading(rule, getX());
+  unsigned rows = rule.addFactor(), columns = rule.addFactor();
+  rule.operands = {with(tokens, columns), {rows, columns}};
+  rule.results = {with(tokens, rows)};
+  return rule;
+}
+
+PlacementRule RopeOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims dims = leading(rule, getX());
+  // The angle depends on the position along the whole sequence.
+  rule.factors[dims.back()] = Factor::Whole;
+  int64_t heads =
+      getX().getType().getShape().back() / static_cast<int64_t>(getHeadDim());
+  dims.push_back(rule.addFactor(Factor::Parallel, heads));
+  rule.operands = {dims};
+  rule.results = {dims};
+  rule.linearInPartial = true;
+  return rule;
+}
+
+namespace {
+/// Factors of attention and its gradient. A query head goes where its key and
+/// value head goes, so the units of heads are those.
+struct AttentionFactors {
+  AttentionFactors(PlacementRule &rule, int64_t kvHeads) {
+    unsigned batch = rule.addFactor();
+    unsigned sequence = rule.addFactor(Factor::Whole);
+    unsigned heads = rule.addFactor(Factor::Parallel, kvHeads);
+    features = {batch, sequence, heads};
+    statistics = {batch, heads, sequence};
+  }
+  Dims features, statistics;
+};
+} // namespace
+
+PlacementRule AttentionOp::getPlacementRule() {
+  PlacementRule rule;
+  AttentionFactors factors(rule, getKvHeads());
+  rule.operands.assign(3, factors.features);
+  rule.results = {factors.features, factors.statistics};
+  return rule;
+}
+
+PlacementRule SwigluOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/false);
+}
+
+PlacementRule AddOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/true);
+}
+
+PlacementRule CastOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/true);
+}
+
+/// Pieces of the last dimension: leading dimensions are common. A cut of a
+/// piece is not a cut of the whole, so the last ones stay whole.
+static PlacementRule pieces(Operation *op, Value whole) {
+  PlacementRule rule;
+  Dims tokens = leading(rule, whole);
+  auto factorsOf = [&](ValueRange values) {
+    SmallVector<Dims> dims;
+    for (unsigned i = 0; i < values.size(); ++i)
+      dims.push_back(with(tokens, rule.addFactor(Factor::Whole)));
+    return dims;
+  };
+  rule.operands = factorsOf(op->getOperands());
+  rule.results = factorsOf(op->getResults());
+  rule.linearInPartial = true;
+  return rule;
+}
+
+PlacementRule SplitOp::getPlacementRule() { return pieces(*this, getX()); }
+
+PlacementRule ConcatOp::getPlacementRule() {
+  return pieces(*this, getResult());
+}
+
+PlacementRule CrossEntropyOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = all(rule, getLabels());
+  unsigned vocabulary = rule.addFactor(Factor::Whole);
+  rule.operands = {with(tokens, vocabulary), tokens, {}};
+  rule.results = {{}};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Training step
+//===----------------------------------------------------------------------===//
+
+PlacementRule EmbeddingGradOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = all(rule, getIds());
+  unsigned vocabulary = rule.addFactor(Factor::Whole);
+  unsigned features = rule.addFactor();
+  rule.operands = {with(tokens, features), tokens};
+  rule.results = {{vocabulary, features}};
+  return rule;
+}
+
+PlacementRule RmsNormGradOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = leading(rule, getX());
+  unsigned features = rule.addFactor(Factor::Whole);
+  unsigned group = rule.addFactor(Factor::Whole);
+  Dims x = with(tokens, features);
+  rule.operands = {x, x, {group}};
+  rule.results = {x, {group}};
+  return rule;
+}
+
+PlacementRule LinearDgradOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = leading(rule, getDy());
+  unsigned rows = rule.addFactor(), columns = rule.addFactor();
+  rule.operands = {with(tokens, rows), {rows, columns}};
+  rule.results = {with(tokens, columns)};
+  return rule;
+}
+
+PlacementRule LinearWgradOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = leading(rule, getDy());
+  unsigned rows = rule.addFactor(), columns = rule.addFactor();
+  rule.operands = {with(tokens, rows), with(tokens, columns)};
+  rule.results = {{rows, columns}};
+  return rule;
+}
+
+PlacementRule AttentionGradOp::getPlacementRule() {
+  PlacementRule rule;
+  AttentionFactors factors(rule, getKvHeads());
+  rule.operands.assign(5, factors.features);
+  rule.operands.push_back(factors.statistics);
+  rule.results.assign(3, factors.features);
+  return rule;
+}
+
+PlacementRule SwigluGradOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/false);
+}
+
+PlacementRule CrossEntropyGradOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = all(rule, getLabels());
+  unsigned vocabulary = rule.addFactor(Factor::Whole);
+  rule.operands = {with(tokens, vocabulary), tokens, {}, {}};
+  rule.results = {with(tokens, vocabulary)};
+  return rule;
+}
+
+PlacementRule CountLabelsOp::getPlacementRule() {
+  PlacementRule rule;
+  rule.operands = {all(rule, getLabels())};
+  rule.results = {{}};
+  return rule;
+}
+
+PlacementRule SumSquaresOp::getPlacementRule() {
+  PlacementRule rule;
+  rule.operands = {all(rule, getX())};
+  rule.results = {{}};
+  rule.acceptsStorageCuts = true;
+  return rule;
+}
+
+PlacementRule ClipScaleOp::getPlacementRule() {
+  PlacementRule rule;
+  rule.operands = {{}};
+  rule.results = {{}, {}};
+  return rule;
+}
+
+/// Tensors of the parameter's shape, then `hyper` and `scale`.
+static PlacementRule update(Operation *op, Value master) {
+  PlacementRule rule;
+  Dims dims = all(rule, master);
+  rule.operands.assign(op->getNumOperands() - 2, dims);
+  rule.operands.push_back({rule.addFactor(Factor::Whole)});
+  rule.operands.push_back({});
+  rule.results.assign(op->getNumResults(), dims);
+  rule.acceptsStorageCuts = true;
+  return rule;
+}
+
+PlacementRule AdamwOp::getPlacementRule() { return update(*this, getMaster()); }
+
+PlacementRule SgdOp::getPlacementRule() { return update(*this, getMaster()); }
+
+PlacementRule FullOp::getPlacementRule() {
+  PlacementRule rule;
+  rule.results = {all(rule, getResult())};
+  rule.acceptsStorageCuts = true;
+  return rule;
+}

@@ -1,0 +1,437 @@
+//===- TfmVerify.cpp - Shapes and element types ---------------------------===//
+//
+// Holds on logical and on rank-local types alike: dimensions that are one and
+// the same must agree, and encodings are not looked at (placements have their own
+// verifier).
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tfm/TfmDialect.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace gtp::tfm;
+
+using Shape = SmallVector<int64_t>;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static Type elementOf(Value value) { return typeOf(value).getElementType(); }
+
+static Shape shapeOf(Value value) { return Shape(typeOf(value).getShape()); }
+
+static std::string text(ArrayRef<int64_t> shape) {
+  std::string result;
+  llvm::raw_string_ostream stream(result);
+  stream << '[';
+  llvm::interleaveComma(shape, stream);
+  stream << ']';
+  return result;
+}
+
+static LogicalResult expectShape(Operation *op, StringRef name, Value value,
+                                 ArrayRef<int64_t> expected) {
+  if (typeOf(value).getShape() == expected)
+    return success();
+  return op->emitOpError() << "has " << name << " of shape "
+                           << text(typeOf(value).getShape()) << ", expected "
+                           << text(expected);
+}
+
+static LogicalResult expectElement(Operation *op, StringRef name, Value value,
+                                   Type expected) {
+  if (elementOf(value) == expected)
+    return success();
+  return op->emitOpError() << "has " << name << " of element type "
+                           << elementOf(value) << ", expected " << expected;
+}
+
+static LogicalResult expectLike(Operation *op, StringRef name, Value value,
+                                Value model) {
+  return failure(
+      failed(expectShape(op, name, value, typeOf(model).getShape())) ||
+      failed(expectElement(op, name, value, elementOf(model))));
+}
+
+static LogicalResult expectRank(Operation *op, StringRef name, Value value,
+                                int64_t rank) {
+  if (typeOf(value).getRank() == rank)
+    return success();
+  return op->emitOpError() << "has " << name << " of rank "
+                           << typeOf(value).getRank() << ", expected " << rank;
+}
+
+static LogicalResult expectRankAtLeast(Operation *op, StringRef name,
+                                       Value value, int64_t rank) {
+  if (typeOf(value).getRank() >= rank)
+    return success();
+  return op->emitOpError() << "has " << name << " of rank "
+                           << typeOf(value).getRank() << ", expected at least "
+                           << rank;
+}
+
+/// The shape of `value` with another last dimension.
+static Shape withLast(Value value, int64_t last) {
+  Shape shape = shapeOf(value);
+  shape.back() = last;
+  return shape;
+}
+
+static Shape withAppended(Value value, int64_t last) {
+  Shape shape = shapeOf(value);
+  shape.push_back(last);
+  return shape;
+}
+
+/// float32, or float64 where the op computes in float64.
+static Type statisticsType(Value value) {
+  return elementOf(value).isF64()
+             ? elementOf(value)
+             : Float32Type::get(value.getContext());
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+LogicalResult ParameterOp::verify() {
+  RankedTensorType type = getType();
+  if (type.getEncoding())
+    return emitOpError("has a placement in its type; a parameter is logical");
+  if (type.getRank() != 1 && type.getRank() != 2)
+    return emitOpError("has rank ")
+           << type.getRank() << ", expected 1 or 2 ([rows] or [rows, columns])";
+  if (!llvm::is_contained({"normal", "ones", "zeros"}, getInit()))
+    return emitOpError("has init \"")
+           << getInit() << "\", expected \"normal\", \"ones\" or \"zeros\"";
+  if (getTensorNames().size() != getTensorRows().size())
+    return emitOpError("has ")
+           << getTensorNames().size() << " checkpoint tensors but "
+           << getTensorRows().size() << " row counts";
+  int64_t rows = 0;
+  for (int64_t count : getTensorRows()) {
+    if (count <= 0)
+      return emitOpError("has a checkpoint tensor of ")
+             << count << " rows, expected at least 1";
+    rows += count;
+  }
+  if (rows != type.getDimSize(0))
+    return emitOpError("has checkpoint tensors of ")
+           << rows << " rows in all, expected " << type.getDimSize(0);
+  llvm::StringSet<> seen;
+  for (ArrayAttr names : {getTensorNames(), getTied()})
+    for (StringRef name : names.getAsValueRange<StringAttr>())
+      if (!seen.insert(name).second)
+        return emitOpError("names checkpoint tensor \"") << name << "\" twice";
+  return success();
+}
+
+LogicalResult MicrobatchesOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("has no input, so no number of microbatches");
+  if (getBody().getNumArguments() != getInputs().size())
+    return emitOpError("has ")
+           << getBody().getNumArguments() << " body arguments, expected "
+           << getInputs().size() << ", one an input";
+  for (auto [index, input, argument] :
+       llvm::enumerate(getInputs(), getBody().getArguments())) {
+    if (typeOf(input).getRank() == 0)
+      return emitOpError("has input ") << index << " without a dimension";
+    int64_t count = typeOf(input).getDimSize(0);
+    int64_t expected = typeOf(getInputs().front()).getDimSize(0);
+    if (count != expected)
+      return emitOpError("has input ") << index << " of " << count
+                                       << " microbatches, expected "
+                                       << expected << " as input 0";
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || type.getShape() != typeOf(input).getShape().drop_front() ||
+        type.getElementType() != elementOf(input))
+      return emitOpError("has body argument ")
+             << index << " of type " << argument.getType()
+             << ", expected one microbatch of " << input.getType();
+  }
+  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
+  if (!yield)
+    return emitOpError("expects its body to end in tfm.yield");
+  if (yield.getOperandTypes() != getResultTypes()) {
+    InFlightDiagnostic diagnostic =
+        emitOpError("has results whose types are not those yielded");
+    diagnostic.attachNote(yield.getLoc()) << "yielded here";
+    return diagnostic;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmbeddingOp::verify() {
+  if (failed(expectRank(*this, "table", getTable(), 2)))
+    return failure();
+  int64_t features = typeOf(getTable()).getDimSize(1);
+  return failure(failed(expectShape(*this, "result", getResult(),
+                                    withAppended(getIds(), features))) ||
+                 failed(expectElement(*this, "result", getResult(),
+                                      elementOf(getTable()))));
+}
+
+/// A weight of D elements whose D divides the features of x.
+static LogicalResult verifyNormWeight(Operation *op, Value x, Value weight) {
+  if (failed(expectRankAtLeast(op, "x", x, 1)) ||
+      failed(expectRank(op, "weight", weight, 1)) ||
+      failed(expectElement(op, "weight", weight, elementOf(x))))
+    return failure();
+  int64_t size = typeOf(weight).getDimSize(0);
+  int64_t features = typeOf(x).getShape().back();
+  if (size == 0 || features % size != 0)
+    return op->emitOpError("has a weight of ")
+           << size << " elements, expected a divisor of x's " << features
+           << " features";
+  return success();
+}
+
+LogicalResult RmsNormOp::verify() {
+  return failure(failed(verifyNormWeight(*this, getX(), getWeight())) ||
+                 failed(expectLike(*this, "result", getResult(), getX())));
+}
+
+LogicalResult LinearOp::verify() {
+  if (failed(expectRankAtLeast(*this, "x", getX(), 1)) ||
+      failed(expectRank(*this, "w", getW(), 2)) ||
+      failed(expectElement(*this, "w", getW(), elementOf(getX()))))
+    return failure();
+  Shape weight = shapeOf(getW());
+  return failure(
+      failed(expectShape(*this, "x", getX(), withLast(getX(), weight[1]))) ||
+      failed(expectShape(*this, "result", getResult(),
+                         withLast(getX(), weight[0]))) ||
+      failed(expectElement(*this, "result", getResult(), elementOf(getX()))));
+}
+
+LogicalResult RopeOp::verify() {
+  if (failed(expectRankAtLeast(*this, "x", getX(), 2)))
+    return failure();
+  int64_t headDim = getHeadDim();
+  int64_t features = typeOf(getX()).getShape().back();
+  if (headDim % 2 != 0)
+    return emitOpError("has head_dim ") << headDim << ", expected an even one";
+  if (features % headDim != 0)
+    return emitOpError("has ") << features
+                               << " features, expected a multiple of head_dim "
+                               << headDim;
+  if (static_cast<int64_t>(getFrequencies().size()) != headDim / 2)
+    return emitOpError("has ")
+           << getFrequencies().size() << " frequencies, expected "
+           << headDim / 2 << ", one a pair of features";
+  return expectLike(*this, "result", getResult(), getX());
+}
+
+/// q `[B, T, heads * d]`, k and v `[B, T, kv_heads * d]`, lse `[B, heads, T]`.
+template <typename Attention>
+static LogicalResult verifyAttention(Attention op) {
+  if (failed(expectRank(op, "q", op.getQ(), 3)))
+    return failure();
+  int64_t heads = op.getHeads(), kvHeads = op.getKvHeads();
+  Shape query = shapeOf(op.getQ());
+  if (heads % kvHeads != 0)
+    return op.emitOpError("has ") << heads
+                                  << " heads, expected a multiple of the "
+                                  << kvHeads << " key and value heads";
+  if (query[2] % heads != 0)
+    return op.emitOpError("has q of ")
+           << query[2] << " features, expected a multiple of the " << heads
+           << " heads";
+  Shape keys = {query[0], query[1], query[2] / heads * kvHeads};
+  return failure(
+      failed(expectShape(op, "k", op.getK(), keys)) ||
+      failed(expectElement(op, "k", op.getK(), elementOf(op.getQ()))) ||
+      failed(expectLike(op, "v", op.getV(), op.getK())) ||
+      failed(expectShape(op, "lse", op.getLse(),
+                         {query[0], heads, query[1]})) ||
+      failed(
+          expectElement(op, "lse", op.getLse(), statisticsType(op.getQ()))));
+}
+
+LogicalResult AttentionOp::verify() {
+  return failure(failed(verifyAttention(*this)) ||
+                 failed(expectLike(*this, "result", getResult(), getQ())));
+}
+
+LogicalResult SwigluOp::verify() {
+  return failure(failed(expectLike(*this, "up", getUp(), getGate())) ||
+                 failed(expectLike(*this, "result", getResult(), getGate())));
+}
+
+LogicalResult AddOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("has no input");
+  for (Value input : getInputs())
+    if (failed(expectLike(*this, "an input", input, getResult())))
+      return failure();
+  return success();
+}
+
+/// `parts` are `whole` in pieces along the last dimension.
+static LogicalResult verifyPieces(Operation *op, Value whole, ValueRange parts,
+                                  StringRef name) {
+  if (failed(expectRankAtLeast(op, "the whole", whole, 1)))
+    return failure();
+  if (parts.empty())
+    return op->emitOpError("has no ") << name;
+  int64_t total = 0;
+  for (Value part : parts) {
+    if (failed(expectRank(op, name, part, typeOf(whole).getRank())) ||
+        failed(expectElement(op, name, part, elementOf(whole))) ||
+        failed(expectShape(
+            op, name, part,
+            withLast(whole, typeOf(part).getShape().back()))))
+      return failure();
+    total += typeOf(part).getShape().back();
+  }
+  if (total != typeOf(whole).getShape().back())
+    return op->emitOpError("has pieces of ")
+           << total << " features in all, expected "
+           << typeOf(whole).getShape().back();
+  return success();
+}
+
+LogicalResult SplitOp::verify() {
+  return verifyPieces(*this, getX(), getResults(), "result");
+}
+
+LogicalResult ConcatOp::verify() {
+  return verifyPieces(*this, getResult(), getInputs(), "input");
+}
+
+LogicalResult CastOp::verify() {
+  return expectShape(*this, "result", getResult(), shapeOf(getX()));
+}
+
+/// Logits have one dimension more than labels.
+static LogicalResult verifyLogits(Operation *op, Value logits, Value labels) {
+  if (failed(expectRank(op, "logits", logits, typeOf(labels).getRank() + 1)))
+    return failure();
+  return expectShape(op, "labels", labels,
+                     Shape(typeOf(logits).getShape().drop_back()));
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  return verifyLogits(*this, getLogits(), getLabels());
+}
+
+//===----------------------------------------------------------------------===//
+// Training step
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmbeddingGradOp::verify() {
+  if (failed(expectRank(*this, "dtable", getDtable(), 2)))
+    return failure();
+  int64_t features = typeOf(getDtable()).getDimSize(1);
+  return expectShape(*this, "dy", getDy(), withAppended(getIds(), features));
+}
+
+LogicalResult RmsNormGradOp::verify() {
+  return failure(failed(verifyNormWeight(*this, getX(), getWeight())) ||
+                 failed(expectLike(*this, "dy", getDy(), getX())) ||
+                 failed(expectLike(*this, "dx", getDx(), getX())) ||
+                 failed(expectShape(*this, "dweight", getDweight(),
+                                    shapeOf(getWeight()))));
+}
+
+LogicalResult LinearDgradOp::verify() {
+  if (failed(expectRankAtLeast(*this, "dy", getDy(), 1)) ||
+      failed(expectRank(*this, "w", getW(), 2)) ||
+      failed(expectElement(*this, "w", getW(), elementOf(getDy()))))
+    return failure();
+  Shape weight = shapeOf(getW());
+  return failure(
+      failed(expectShape(*this, "dy", getDy(), withLast(getDy(), weight[0]))) ||
+      failed(expectShape(*this, "dx", getDx(), withLast(getDy(), weight[1]))) ||
+      failed(expectElement(*this, "dx", getDx(), elementOf(getDy()))));
+}
+
+LogicalResult LinearWgradOp::verify() {
+  if (failed(expectRankAtLeast(*this, "dy", getDy(), 1)) ||
+      failed(expectRankAtLeast(*this, "x", getX(), 1)) ||
+      failed(expectElement(*this, "x", getX(), elementOf(getDy()))))
+    return failure();
+  int64_t rows = shapeOf(getDy()).back(), columns = shapeOf(getX()).back();
+  return failure(
+      failed(expectShape(*this, "x", getX(), withLast(getDy(), columns))) ||
+      failed(expectShape(*this, "dw", getDw(), {rows, columns})));
+}
+
+LogicalResult AttentionGradOp::verify() {
+  return failure(failed(verifyAttention(*this)) ||
+                 failed(expectLike(*this, "dout", getDout(), getQ())) ||
+                 failed(expectLike(*this, "out", getOut(), getQ())) ||
+                 failed(expectLike(*this, "dq", getDq(), getQ())) ||
+                 failed(expectLike(*this, "dk", getDk(), getK())) ||
+                 failed(expectLike(*this, "dv", getDv(), getV())));
+}
+
+LogicalResult SwigluGradOp::verify() {
+  return failure(failed(expectLike(*this, "gate", getGate(), getDy())) ||
+                 failed(expectLike(*this, "up", getUp(), getDy())) ||
+                 failed(expectLike(*this, "dgate", getDgate(), getDy())) ||
+                 failed(expectLike(*this, "dup", getDup(), getDy())));
+}
+
+LogicalResult CrossEntropyGradOp::verify() {
+  return failure(
+      failed(verifyLogits(*this, getLogits(), getLabels())) ||
+      failed(expectLike(*this, "dlogits", getDlogits(), getLogits())));
+}
+
+LogicalResult CountLabelsOp::verify() { return success(); }
+
+LogicalResult SumSquaresOp::verify() {
+  return expectElement(*this, "result", getResult(),
+                       Float64Type::get(getContext()));
+}
+
+LogicalResult ClipScaleOp::verify() {
+  if (getMaxNorm().isNegative() || getMaxNorm().isNaN())
+    return emitOpError("has max_norm ")
+           << getMaxNorm().convertToDouble() << ", expected 0 (off) or more";
+  return failure(
+      failed(expectElement(*this, "sum_squares", getSumSquares(),
+                           Float64Type::get(getContext()))) ||
+      failed(expectLike(*this, "scale", getScale(), getNorm())));
+}
+
+/// What both optimizers have: `hyper`, a gradient and a new master of the
+/// master's shape, and a published copy only where its type differs.
+template <typename Update>
+static LogicalResult verifyUpdate(Update op) {
+  Value master = op.getMaster();
+  if (failed(expectShape(op, "gradient", op.getGradient(), shapeOf(master))) ||
+      failed(expectShape(op, "hyper", op.getHyper(), {8})) ||
+      failed(expectLike(op, "new_master", op.getNewMaster(), master)))
+    return failure();
+  if (!op.getCompute())
+    return success();
+  if (elementOf(op.getCompute()) == elementOf(master))
+    return op.emitOpError("publishes a copy of the master's own element type ")
+           << elementOf(master) << "; expected none";
+  return expectShape(op, "compute", op.getCompute(), shapeOf(master));
+}
+
+LogicalResult AdamwOp::verify() {
+  return failure(failed(verifyUpdate(*this)) ||
+                 failed(expectShape(*this, "m", getM(), shapeOf(getMaster()))) ||
+                 failed(expectLike(*this, "v", getV(), getM())) ||
+                 failed(expectLike(*this, "new_m", getNewM(), getM())) ||
+                 failed(expectLike(*this, "new_v", getNewV(), getV())));
+}
+
+LogicalResult SgdOp::verify() { return verifyUpdate(*this); }
+
+LogicalResult FullOp::verify() {
+  return success();
+}

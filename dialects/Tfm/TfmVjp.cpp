@@ -1,0 +1,153 @@
+//===- TfmVjp.cpp - Vector-Jacobian products of forward ops ---------------===//
+
+#include "dialects/Tfm/TfmDialect.h"
+
+using namespace mlir;
+using namespace gtp::tfm;
+
+using Values = SmallVector<Value>;
+
+/// The gradient's type of a weight: the option's element type.
+static RankedTensorType gradientType(Value weight, const VjpOptions &options) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  return withElementType(type, options.gradientType ? options.gradientType
+                                                    : type.getElementType());
+}
+
+SmallVector<Value> EmbeddingOp::buildVjp(OpBuilder &builder,
+                                         ArrayRef<Value> cotangents,
+                                         ArrayRef<bool> needed,
+                                         const VjpOptions &options) {
+  Values result(2);
+  if (needed[1])
+    result[1] = EmbeddingGradOp::create(builder, gradientLoc(*this, ".wgrad"),
+                                        gradientType(getTable(), options),
+                                        cotangents[0], getIds());
+  return result;
+}
+
+SmallVector<Value> RmsNormOp::buildVjp(OpBuilder &builder,
+                                       ArrayRef<Value> cotangents,
+                                       ArrayRef<bool> needed,
+                                       const VjpOptions &options) {
+  auto grad = RmsNormGradOp::create(
+      builder, gradientLoc(*this, ".grad"), getX().getType(),
+      gradientType(getWeight(), options), cotangents[0], getX(), getWeight(),
+      getEpsAttr());
+  return {needed[0] ? grad.getDx() : Value(),
+          needed[1] ? grad.getDweight() : Value()};
+}
+
+SmallVector<Value> LinearOp::buildVjp(OpBuilder &builder,
+                                      ArrayRef<Value> cotangents,
+                                      ArrayRef<bool> needed,
+                                      const VjpOptions &options) {
+  Values result(2);
+  // The chain of layers waits for dgrad and nothing waits for wgrad.
+  if (needed[0])
+    result[0] =
+        LinearDgradOp::create(builder, gradientLoc(*this, ".dgrad"),
+                              getX().getType(), cotangents[0], getW());
+  if (needed[1])
+    result[1] = LinearWgradOp::create(builder, gradientLoc(*this, ".wgrad"),
+                                      gradientType(getW(), options),
+                                      cotangents[0], getX());
+  return result;
+}
+
+SmallVector<Value> RopeOp::buildVjp(OpBuilder &builder,
+                                    ArrayRef<Value> cotangents,
+                                    ArrayRef<bool> needed,
+                                    const VjpOptions &options) {
+  // A rotation's transpose is its inverse.
+  UnitAttr inverse = getInverse() ? UnitAttr() : builder.getUnitAttr();
+  return {RopeOp::create(builder, gradientLoc(*this, ".grad"),
+                         getX().getType(), cotangents[0], getHeadDimAttr(),
+                         getFrequenciesAttr(), inverse)};
+}
+
+SmallVector<Value> AttentionOp::buildVjp(OpBuilder &builder,
+                                         ArrayRef<Value> cotangents,
+                                         ArrayRef<bool> needed,
+                                         const VjpOptions &options) {
+  if (cotangents[1]) {
+    emitOpError("has no product for a cotangent of lse, which only its own "
+                "gradient may use");
+    return {};
+  }
+  auto grad = AttentionGradOp::create(
+      builder, gradientLoc(*this, ".grad"),
+      TypeRange{getQ().getType(), getK().getType(), getV().getType()},
+      cotangents[0], getQ(), getK(), getV(), getResult(), getLse(),
+      getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr());
+  Values result;
+  for (auto [gradient, need] : llvm::zip_equal(grad.getResults(), needed))
+    result.push_back(need ? Value(gradient) : Value());
+  return result;
+}
+
+SmallVector<Value> SwigluOp::buildVjp(OpBuilder &builder,
+                                      ArrayRef<Value> cotangents,
+                                      ArrayRef<bool> needed,
+                                      const VjpOptions &options) {
+  auto grad = SwigluGradOp::create(builder, gradientLoc(*this, ".grad"),
+                                   getGate().getType(), getUp().getType(),
+                                   cotangents[0], getGate(), getUp());
+  return {needed[0] ? grad.getDgate() : Value(),
+          needed[1] ? grad.getDup() : Value()};
+}
+
+SmallVector<Value> AddOp::buildVjp(OpBuilder &builder,
+                                   ArrayRef<Value> cotangents,
+                                   ArrayRef<bool> needed,
+                                   const VjpOptions &options) {
+  Values result;
+  for (bool need : needed)
+    result.push_back(need ? cotangents[0] : Value());
+  return result;
+}
+
+SmallVector<Value> SplitOp::buildVjp(OpBuilder &builder,
+                                     ArrayRef<Value> cotangents,
+                                     ArrayRef<bool> needed,
+                                     const VjpOptions &options) {
+  Location loc = gradientLoc(*this, ".grad");
+  Values pieces;
+  for (auto [cotangent, piece] : llvm::zip_equal(cotangents, getResults()))
+    pieces.push_back(cotangent
+                         ? cotangent
+                         : Value(FullOp::create(builder, loc, piece.getType(),
+                                                builder.getF64FloatAttr(0))));
+  return {ConcatOp::create(builder, loc, getX().getType(), pieces)};
+}
+
+SmallVector<Value> ConcatOp::buildVjp(OpBuilder &builder,
+                                      ArrayRef<Value> cotangents,
+                                      ArrayRef<bool> needed,
+                                      const VjpOptions &options) {
+  auto split = SplitOp::create(builder, gradientLoc(*this, ".grad"),
+                               getInputs().getTypes(), cotangents[0]);
+  Values result;
+  for (auto [piece, need] : llvm::zip_equal(split.getResults(), needed))
+    result.push_back(need ? Value(piece) : Value());
+  return result;
+}
+
+SmallVector<Value> CastOp::buildVjp(OpBuilder &builder,
+                                    ArrayRef<Value> cotangents,
+                                    ArrayRef<bool> needed,
+                                    const VjpOptions &options) {
+  return {CastOp::create(builder, gradientLoc(*this, ".grad"),
+                         getX().getType(), cotangents[0])};
+}
+
+SmallVector<Value> CrossEntropyOp::buildVjp(OpBuilder &builder,
+                                            ArrayRef<Value> cotangents,
+                                            ArrayRef<bool> needed,
+                                            const VjpOptions &options) {
+  Values result(3);
+  result[0] = CrossEntropyGradOp::create(
+      builder, gradientLoc(*this, ".grad"), getLogits().getType(), getLogits(),
+      getLabels(), getCount(), cotangents[0]);
+  return result;
+}

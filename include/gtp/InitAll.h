@@ -1,0 +1,28 @@
+//===- InitAll.h - Everything that gtp-opt knows --------------------------===//
+//
+// One line for each dialect, pass library and pipeline; tools call these and
+// register nothing themselves.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_INITALL_H
+#define GTP_INITALL_H
+
+#include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectRegistry.h"
+
+namespace gtp {
+
+inline void registerAllDialects(mlir::DialectRegistry &registry) {
+  registry.insert<mlir::func::FuncDialect>();
+  registry.insert<tfm::TfmDialect>();
+}
+
+inline void registerAllPasses() { registerGtpTransformsPasses(); }
+
+} // namespace gtp
+
+#endif // GTP_INITALL_H

@@ -1,0 +1,19 @@
+//===- Passes.h - Passes on tfm and gtp -----------------------------------===//
+
+#ifndef GTP_TRANSFORMS_PASSES_H
+#define GTP_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+#include <string>
+
+namespace gtp {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "gtp/Transforms/Passes.h.inc"
+
+} // namespace gtp
+
+#endif // GTP_TRANSFORMS_PASSES_H
