@@ -22,13 +22,14 @@ include_directories(SYSTEM ${LLVM_INCLUDE_DIRS})
 include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
                     ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 
+# Every library waits for the generated headers of all dialects and passes.
 # gtp_add_mlir_library(NAME sources... [DEPENDS targets...] [GTP_LIBS ours...]
 #                      [MLIR_LIBS theirs...])
 function(gtp_add_mlir_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;GTP_LIBS;MLIR_LIBS" ${ARGN})
   add_mlir_library(${name} ${ARG_UNPARSED_ARGUMENTS} DISABLE_INSTALL
-                   EXCLUDE_FROM_LIBMLIR DEPENDS ${ARG_DEPENDS})
-  target_compile_options(obj.${name} PRIVATE ${GTP_WARNINGS} -Wno-unused-parameter)
+                   EXCLUDE_FROM_LIBMLIR DEPENDS mlir-headers ${ARG_DEPENDS})
+  target_compile_options(${name} PRIVATE ${GTP_WARNINGS} -Wno-unused-parameter)
   target_link_libraries(${name} PUBLIC ${ARG_GTP_LIBS})
   mlir_target_link_libraries(${name} PUBLIC ${ARG_MLIR_LIBS})
 endfunction()

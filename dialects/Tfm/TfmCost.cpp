@@ -21,8 +21,9 @@ static OpCost matrixCost(Operation *op, int64_t flops) {
 /// 2 m n k of a product whose operand `[..., k]` meets a weight `[n, k]`.
 static int64_t productFlops(RankedTensorType activation,
                             RankedTensorType weight, unsigned contracted) {
-  return 2 * (activation.getNumElements() /
-              std::max<int64_t>(1, weight.getDimSize(contracted))) *
+  return 2 *
+         (activation.getNumElements() /
+          std::max<int64_t>(1, weight.getDimSize(contracted))) *
          weight.getNumElements();
 }
 
@@ -40,7 +41,8 @@ OpCost LinearWgradOp::getCost() {
                     productFlops(getDy().getType(), getDw().getType(), 0));
 }
 
-/// `products` of [T, head_dim] x [head_dim, T] a head; half of them when causal.
+/// `products` of [T, head_dim] x [head_dim, T] a head; half of them when
+/// causal.
 template <typename Attention>
 static int64_t attentionFlops(Attention op, int64_t products) {
   RankedTensorType query = op.getQ().getType();

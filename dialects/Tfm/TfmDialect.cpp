@@ -18,9 +18,9 @@ void TfmDialect::initialize() {
 Location gtp::tfm::gradientLoc(Operation *forward, StringRef suffix) {
   Location loc = forward->getLoc();
   if (auto name = loc->findInstanceOf<NameLoc>())
-    return NameLoc::get(StringAttr::get(loc.getContext(),
-                                        name.getName().getValue() + suffix),
-                        name.getChildLoc());
+    return NameLoc::get(
+        StringAttr::get(loc.getContext(), name.getName().getValue() + suffix),
+        name.getChildLoc());
   StringRef mnemonic = forward->getName().stripDialect();
   return NameLoc::get(StringAttr::get(loc.getContext(), mnemonic + suffix),
                       loc);

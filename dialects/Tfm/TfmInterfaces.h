@@ -26,8 +26,9 @@ struct PlacementRule {
   /// For each operand (result) the factor of each of its dimensions.
   llvm::SmallVector<llvm::SmallVector<unsigned>> operands;
   llvm::SmallVector<llvm::SmallVector<unsigned>> results;
-  /// Linear in all operands together (add) or in its only one: a partial operand
-  /// may pass, and gives partial results. All else needs operands that are whole.
+  /// Linear in all operands together (add) or in its only one: a partial
+  /// operand may pass, and gives partial results. All else needs operands that
+  /// are whole.
   bool linearInPartial = false;
   /// Works row by row on shards at rest: cuts along storage axes may stay
   /// (optimizer updates). Other ops get such a weight gathered.
@@ -41,8 +42,8 @@ struct PlacementRule {
   }
 };
 
-/// What limits an op, with the work it does. Counted on the op's own types, so on
-/// local shapes after partitioning.
+/// What limits an op, with the work it does. Counted on the op's own types, so
+/// on local shapes after partitioning.
 struct OpCost {
   enum class Resource { Matrix, Vector, Memory };
   Resource resource = Resource::Memory;

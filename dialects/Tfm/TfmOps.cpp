@@ -74,10 +74,10 @@ void ParameterOp::print(OpAsmPrinter &printer) {
                           [&](StringRef name) { printer.printString(name); });
     printer << ']';
   }
-  printer.printOptionalAttrDict(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getTypeAttrName(), getInitAttrName(),
-       getTensorNamesAttrName(), getTensorRowsAttrName(), getTiedAttrName()});
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {getSymNameAttrName(), getTypeAttrName(),
+                                 getInitAttrName(), getTensorNamesAttrName(),
+                                 getTensorRowsAttrName(), getTiedAttrName()});
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,12 +129,11 @@ ParseResult MicrobatchesOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void MicrobatchesOp::print(OpAsmPrinter &printer) {
   printer << " (";
-  llvm::interleaveComma(
-      llvm::zip_equal(getBody().getArguments(), getInputs()), printer,
-      [&](auto pair) {
-        printer.printRegionArgument(std::get<0>(pair));
-        printer << " in " << std::get<1>(pair);
-      });
+  llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getInputs()),
+                        printer, [&](auto pair) {
+                          printer.printRegionArgument(std::get<0>(pair));
+                          printer << " in " << std::get<1>(pair);
+                        });
   printer << ") : ";
   printer.printFunctionalType(*this);
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());

@@ -134,7 +134,7 @@ def Tfm_RmsNormOp : Tfm_ForwardOp<"rms_norm", [Tfm_CostInterface]> {
   let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
-def Tfm_LinearOp : Tfm_ForwardOp<"linear", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+def Tfm_LinearOp : Tfm_ForwardOp<"linear", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
   let summary = "`x wᵀ`";
   let description = "`result[...,n] = sum_k x[...,k] * w[n,k]`, accumulated in float32.";
   let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$w);
@@ -156,7 +156,7 @@ def Tfm_RopeOp : Tfm_ForwardOp<"rope", [Tfm_CostInterface]> {
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 
-def Tfm_AttentionOp : Tfm_ForwardOp<"attention", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+def Tfm_AttentionOp : Tfm_ForwardOp<"attention", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
   let summary = "scaled dot-product attention with grouped key and value heads";
   let description = [{
     Query head h attends with key and value head `h / (heads / kv_heads)`:
@@ -240,21 +240,21 @@ def Tfm_RmsNormGradOp : Tfm_StepOp<"rms_norm_grad", [Tfm_CostInterface]> {
   let assemblyFormat = "$dy `,` $x `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
-def Tfm_LinearDgradOp : Tfm_StepOp<"linear_dgrad", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+def Tfm_LinearDgradOp : Tfm_StepOp<"linear_dgrad", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
   let summary = "gradient of `x`: `dy w`";
   let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$w);
   let results = (outs Tfm_Tensor:$dx);
   let assemblyFormat = "$dy `,` $w attr-dict `:` functional-type(operands, results)";
 }
 
-def Tfm_LinearWgradOp : Tfm_StepOp<"linear_wgrad", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+def Tfm_LinearWgradOp : Tfm_StepOp<"linear_wgrad", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
   let summary = "gradient of `w`: `dyᵀ x`, summed over all tokens";
   let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x);
   let results = (outs Tfm_Tensor:$dw);
   let assemblyFormat = "$dy `,` $x attr-dict `:` functional-type(operands, results)";
 }
 
-def Tfm_AttentionGradOp : Tfm_StepOp<"attention_grad", [DeclareOpInterfaceMethods<Tfm_CostInterface>]> {
+def Tfm_AttentionGradOp : Tfm_StepOp<"attention_grad", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
   let summary = "gradients of q, k and v of `tfm.attention`";
   let arguments = (ins Tfm_Tensor:$dout, Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v,
                        Tfm_Tensor:$out, Tfm_Tensor:$lse, Tfm_Positive:$heads, Tfm_Positive:$kv_heads,

@@ -1,8 +1,8 @@
 //===- TfmVerify.cpp - Shapes and element types ---------------------------===//
 //
 // Holds on logical and on rank-local types alike: dimensions that are one and
-// the same must agree, and encodings are not looked at (placements have their own
-// verifier).
+// the same must agree, and encodings are not looked at (placements have their
+// own verifier).
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,9 +89,8 @@ static Shape withAppended(Value value, int64_t last) {
 
 /// float32, or float64 where the op computes in float64.
 static Type statisticsType(Value value) {
-  return elementOf(value).isF64()
-             ? elementOf(value)
-             : Float32Type::get(value.getContext());
+  return elementOf(value).isF64() ? elementOf(value)
+                                  : Float32Type::get(value.getContext());
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,9 +143,9 @@ LogicalResult MicrobatchesOp::verify() {
     int64_t count = typeOf(input).getDimSize(0);
     int64_t expected = typeOf(getInputs().front()).getDimSize(0);
     if (count != expected)
-      return emitOpError("has input ") << index << " of " << count
-                                       << " microbatches, expected "
-                                       << expected << " as input 0";
+      return emitOpError("has input ")
+             << index << " of " << count << " microbatches, expected "
+             << expected << " as input 0";
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || type.getShape() != typeOf(input).getShape().drop_front() ||
         type.getElementType() != elementOf(input))
@@ -221,9 +220,9 @@ LogicalResult RopeOp::verify() {
   if (headDim % 2 != 0)
     return emitOpError("has head_dim ") << headDim << ", expected an even one";
   if (features % headDim != 0)
-    return emitOpError("has ") << features
-                               << " features, expected a multiple of head_dim "
-                               << headDim;
+    return emitOpError("has ")
+           << features << " features, expected a multiple of head_dim "
+           << headDim;
   if (static_cast<int64_t>(getFrequencies().size()) != headDim / 2)
     return emitOpError("has ")
            << getFrequencies().size() << " frequencies, expected "
@@ -239,9 +238,9 @@ static LogicalResult verifyAttention(Attention op) {
   int64_t heads = op.getHeads(), kvHeads = op.getKvHeads();
   Shape query = shapeOf(op.getQ());
   if (heads % kvHeads != 0)
-    return op.emitOpError("has ") << heads
-                                  << " heads, expected a multiple of the "
-                                  << kvHeads << " key and value heads";
+    return op.emitOpError("has ")
+           << heads << " heads, expected a multiple of the " << kvHeads
+           << " key and value heads";
   if (query[2] % heads != 0)
     return op.emitOpError("has q of ")
            << query[2] << " features, expected a multiple of the " << heads
@@ -251,10 +250,9 @@ static LogicalResult verifyAttention(Attention op) {
       failed(expectShape(op, "k", op.getK(), keys)) ||
       failed(expectElement(op, "k", op.getK(), elementOf(op.getQ()))) ||
       failed(expectLike(op, "v", op.getV(), op.getK())) ||
-      failed(expectShape(op, "lse", op.getLse(),
-                         {query[0], heads, query[1]})) ||
       failed(
-          expectElement(op, "lse", op.getLse(), statisticsType(op.getQ()))));
+          expectShape(op, "lse", op.getLse(), {query[0], heads, query[1]})) ||
+      failed(expectElement(op, "lse", op.getLse(), statisticsType(op.getQ()))));
 }
 
 LogicalResult AttentionOp::verify() {
@@ -287,9 +285,8 @@ static LogicalResult verifyPieces(Operation *op, Value whole, ValueRange parts,
   for (Value part : parts) {
     if (failed(expectRank(op, name, part, typeOf(whole).getRank())) ||
         failed(expectElement(op, name, part, elementOf(whole))) ||
-        failed(expectShape(
-            op, name, part,
-            withLast(whole, typeOf(part).getShape().back()))))
+        failed(expectShape(op, name, part,
+                           withLast(whole, typeOf(part).getShape().back()))))
       return failure();
     total += typeOf(part).getShape().back();
   }
@@ -399,10 +396,9 @@ LogicalResult ClipScaleOp::verify() {
   if (getMaxNorm().isNegative() || getMaxNorm().isNaN())
     return emitOpError("has max_norm ")
            << getMaxNorm().convertToDouble() << ", expected 0 (off) or more";
-  return failure(
-      failed(expectElement(*this, "sum_squares", getSumSquares(),
-                           Float64Type::get(getContext()))) ||
-      failed(expectLike(*this, "scale", getScale(), getNorm())));
+  return failure(failed(expectElement(*this, "sum_squares", getSumSquares(),
+                                      Float64Type::get(getContext()))) ||
+                 failed(expectLike(*this, "scale", getScale(), getNorm())));
 }
 
 /// What both optimizers have: `hyper`, a gradient and a new master of the
@@ -423,15 +419,14 @@ static LogicalResult verifyUpdate(Update op) {
 }
 
 LogicalResult AdamwOp::verify() {
-  return failure(failed(verifyUpdate(*this)) ||
-                 failed(expectShape(*this, "m", getM(), shapeOf(getMaster()))) ||
-                 failed(expectLike(*this, "v", getV(), getM())) ||
-                 failed(expectLike(*this, "new_m", getNewM(), getM())) ||
-                 failed(expectLike(*this, "new_v", getNewV(), getV())));
+  return failure(
+      failed(verifyUpdate(*this)) ||
+      failed(expectShape(*this, "m", getM(), shapeOf(getMaster()))) ||
+      failed(expectLike(*this, "v", getV(), getM())) ||
+      failed(expectLike(*this, "new_m", getNewM(), getM())) ||
+      failed(expectLike(*this, "new_v", getNewV(), getV())));
 }
 
 LogicalResult SgdOp::verify() { return verifyUpdate(*this); }
 
-LogicalResult FullOp::verify() {
-  return success();
-}
+LogicalResult FullOp::verify() { return success(); }

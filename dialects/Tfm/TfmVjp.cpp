@@ -45,9 +45,8 @@ SmallVector<Value> LinearOp::buildVjp(OpBuilder &builder,
   Values result(2);
   // The chain of layers waits for dgrad and nothing waits for wgrad.
   if (needed[0])
-    result[0] =
-        LinearDgradOp::create(builder, gradientLoc(*this, ".dgrad"),
-                              getX().getType(), cotangents[0], getW());
+    result[0] = LinearDgradOp::create(builder, gradientLoc(*this, ".dgrad"),
+                                      getX().getType(), cotangents[0], getW());
   if (needed[1])
     result[1] = LinearWgradOp::create(builder, gradientLoc(*this, ".wgrad"),
                                       gradientType(getW(), options),
@@ -61,9 +60,9 @@ SmallVector<Value> RopeOp::buildVjp(OpBuilder &builder,
                                     const VjpOptions &options) {
   // A rotation's transpose is its inverse.
   UnitAttr inverse = getInverse() ? UnitAttr() : builder.getUnitAttr();
-  return {RopeOp::create(builder, gradientLoc(*this, ".grad"),
-                         getX().getType(), cotangents[0], getHeadDimAttr(),
-                         getFrequenciesAttr(), inverse)};
+  return {RopeOp::create(builder, gradientLoc(*this, ".grad"), getX().getType(),
+                         cotangents[0], getHeadDimAttr(), getFrequenciesAttr(),
+                         inverse)};
 }
 
 SmallVector<Value> AttentionOp::buildVjp(OpBuilder &builder,
@@ -137,8 +136,8 @@ SmallVector<Value> CastOp::buildVjp(OpBuilder &builder,
                                     ArrayRef<Value> cotangents,
                                     ArrayRef<bool> needed,
                                     const VjpOptions &options) {
-  return {CastOp::create(builder, gradientLoc(*this, ".grad"),
-                         getX().getType(), cotangents[0])};
+  return {CastOp::create(builder, gradientLoc(*this, ".grad"), getX().getType(),
+                         cotangents[0])};
 }
 
 SmallVector<Value> CrossEntropyOp::buildVjp(OpBuilder &builder,

@@ -1,0 +1,450 @@
+//===- TfmDifferentiate.cpp - From the forward program to the step --------===//
+
+#include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace gtp {
+#define GEN_PASS_DEF_TFMDIFFERENTIATEPASS
+#include "gtp/Transforms/Passes.h.inc"
+} // namespace gtp
+
+using namespace mlir;
+using namespace gtp;
+using namespace gtp::tfm;
+
+namespace {
+
+/// A parameter and its values in the training step. Positions are those of
+/// arguments of the function, and of the results that replace them.
+struct Trained {
+  ParameterOp op;
+  unsigned weight = 0;
+  std::optional<unsigned> master;
+  SmallVector<unsigned, 2> states;
+};
+
+/// Reverse-mode differentiation of the straight-line code in one block.
+class Backward {
+public:
+  Backward(OpBuilder &builder, VjpOptions options)
+      : builder(builder), options(options) {}
+
+  /// A value with respect to which we differentiate.
+  void addInput(Value input) { active.insert(input); }
+
+  /// Appends the backward pass of `ops` to the block of the builder, from the
+  /// cotangent 1 of `loss`.
+  LogicalResult run(ArrayRef<Operation *> ops, Value loss);
+
+  bool reaches(Value input) const { return contributions.contains(input); }
+
+  /// The sum of what has been contributed to an input, as `element`, right
+  /// after its last part so that the parts die early.
+  Value takeGradient(Value input, Type element, Location loc);
+
+private:
+  /// The sum of contributions, of element type `element`, at the builder.
+  Value sum(ArrayRef<Value> parts, Type element, Location loc);
+
+  OpBuilder &builder;
+  VjpOptions options;
+  DenseSet<Value> active;
+  DenseMap<Value, SmallVector<Value, 1>> contributions;
+};
+
+struct TfmDifferentiatePass
+    : public gtp::impl::TfmDifferentiatePassBase<TfmDifferentiatePass> {
+  using TfmDifferentiatePassBase::TfmDifferentiatePassBase;
+
+  void runOnOperation() override;
+
+private:
+  LogicalResult readOptions();
+  LogicalResult readModule();
+  void buildSignature();
+  LogicalResult buildBody();
+  /// The region of one microbatch; yields a gradient a parameter, then the
+  /// loss.
+  FailureOr<MicrobatchesOp> buildMicrobatches(OpBuilder &builder, Value count);
+  void buildUpdate(OpBuilder &builder, MicrobatchesOp sums, Value count);
+
+  Type stateType;
+  Type gradientOption; ///< null: the parameter's own
+  func::FuncOp forward, step;
+  int64_t microbatches = 1;
+  SmallVector<Trained> parameters;
+  SmallVector<Type> argumentTypes;
+  SmallVector<Attribute> argumentAttrs;
+  unsigned tokens = 0, labels = 0, hyper = 0; ///< positions of arguments
+};
+
+} // namespace
+
+static Location named(MLIRContext *context, const Twine &name) {
+  return NameLoc::get(StringAttr::get(context, name));
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+Value Backward::sum(ArrayRef<Value> parts, Type element, Location loc) {
+  SmallVector<Value> values;
+  for (Value part : parts) {
+    auto type = cast<RankedTensorType>(part.getType());
+    if (type.getElementType() != element)
+      part = CastOp::create(builder, loc, withElementType(type, element), part);
+    values.push_back(part);
+  }
+  if (values.size() == 1)
+    return values.front();
+  return AddOp::create(builder, loc, values.front().getType(), values);
+}
+
+LogicalResult Backward::run(ArrayRef<Operation *> ops, Value loss) {
+  for (Operation *op : ops)
+    if (llvm::any_of(op->getOperands(),
+                     [&](Value operand) { return active.contains(operand); }))
+      active.insert(op->result_begin(), op->result_end());
+  if (!active.contains(loss))
+    return emitError(loss.getLoc(), "the loss depends on no parameter");
+
+  contributions[loss].push_back(
+      FullOp::create(builder, named(loss.getContext(), "loss.grad"),
+                     loss.getType(), builder.getF64FloatAttr(1.0)));
+  for (Operation *op : llvm::reverse(ops)) {
+    SmallVector<bool> needed;
+    for (Value operand : op->getOperands())
+      needed.push_back(active.contains(operand));
+    if (!llvm::is_contained(needed, true))
+      continue;
+    SmallVector<Value> cotangents;
+    bool used = false;
+    for (Value result : op->getResults()) {
+      auto found = contributions.find(result);
+      cotangents.push_back(Value());
+      if (found == contributions.end())
+        continue;
+      used = true;
+      cotangents.back() =
+          sum(found->second,
+              cast<RankedTensorType>(result.getType()).getElementType(),
+              gradientLoc(op, ".grad"));
+      contributions.erase(found);
+    }
+    if (!used)
+      continue;
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return op->emitOpError(
+          "has no derivative, but the loss depends on parameters through it");
+    SmallVector<Value> products =
+        differentiable.buildVjp(builder, cotangents, needed, options);
+    if (products.empty())
+      return failure();
+    for (auto [operand, product] : llvm::zip_equal(op->getOperands(), products))
+      if (product)
+        contributions[operand].push_back(product);
+  }
+  return success();
+}
+
+Value Backward::takeGradient(Value input, Type element, Location loc) {
+  SmallVector<Value, 1> parts = std::move(contributions[input]);
+  Operation *last = parts.front().getDefiningOp();
+  for (Value part : parts)
+    if (last->isBeforeInBlock(part.getDefiningOp()))
+      last = part.getDefiningOp();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfter(last);
+  return sum(parts, element, loc);
+}
+
+//===----------------------------------------------------------------------===//
+// What is given
+//===----------------------------------------------------------------------===//
+
+LogicalResult TfmDifferentiatePass::readOptions() {
+  ModuleOp module = getOperation();
+  MLIRContext *context = &getContext();
+  auto parse = [&](StringRef option, StringRef name) -> Type {
+    if (name == "f32")
+      return Float32Type::get(context);
+    if (name == "bf16")
+      return BFloat16Type::get(context);
+    if (name == "f64")
+      return Float64Type::get(context);
+    module.emitError() << "tfm-differentiate: " << option << " is \"" << name
+                       << "\", expected f32, bf16 or f64";
+    return {};
+  };
+  if (optimizer != "adamw" && optimizer != "sgd")
+    return module.emitError() << "tfm-differentiate: optimizer is \""
+                              << optimizer << "\", expected adamw or sgd";
+  if (!(clipNorm >= 0) || std::isinf(clipNorm))
+    return module.emitError() << "tfm-differentiate: clip-norm is " << clipNorm
+                              << ", expected 0 (off) or more";
+  stateType = parse("state-dtype", stateDtype);
+  if (!stateType)
+    return failure();
+  if (!gradDtype.empty()) {
+    gradientOption = parse("grad-dtype", gradDtype);
+    if (!gradientOption)
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult TfmDifferentiatePass::readModule() {
+  ModuleOp module = getOperation();
+  forward = module.lookupSymbol<func::FuncOp>(kForwardFunction);
+  if (!forward || !forward.getBody().hasOneBlock())
+    return module.emitError() << "tfm-differentiate: expected a function @"
+                              << kForwardFunction << " of one block";
+  if (Operation *other = module.lookupSymbol(kTrainStepFunction))
+    return other->emitError() << "tfm-differentiate: there is a @"
+                              << kTrainStepFunction << " already";
+
+  FunctionType type = forward.getFunctionType();
+  auto isIds = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() == 2 && tensor.hasStaticShape() &&
+           tensor.getElementType().isInteger(32);
+  };
+  auto isScalar = [](Type type, auto isElement) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() == 0 &&
+           isElement(tensor.getElementType());
+  };
+  if (type.getNumInputs() != 3 || type.getNumResults() != 1 ||
+      !isIds(type.getInput(0)) || type.getInput(0) != type.getInput(1) ||
+      !isScalar(type.getInput(2), [](Type t) { return t.isInteger(64); }) ||
+      !isScalar(type.getResult(0),
+                [](Type t) { return t.isF32() || t.isF64(); }))
+    return forward.emitError()
+           << "tfm-differentiate: @" << kForwardFunction << " has type " << type
+           << ", expected (tokens: tensor<BxTxi32>, labels: tensor<BxTxi32>, "
+              "count: tensor<i64>) -> tensor<f32>";
+
+  if (auto model = module->getAttrOfType<DictionaryAttr>(kModelAttr))
+    if (Attribute count = model.get("microbatches")) {
+      auto integer = dyn_cast<IntegerAttr>(count);
+      if (!integer || integer.getValue().getSExtValue() < 1)
+        return module.emitError() << "tfm-differentiate: microbatches is "
+                                  << count << ", expected 1 or more";
+      microbatches = integer.getValue().getSExtValue();
+    }
+  for (auto parameter : module.getOps<ParameterOp>())
+    parameters.emplace_back().op = parameter;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The step
+//===----------------------------------------------------------------------===//
+
+void TfmDifferentiatePass::buildSignature() {
+  Builder builder(&getContext());
+  SmallVector<Location> locations;
+  SmallVector<Type> resultTypes;
+  SmallVector<DictionaryAttr> resultAttrs;
+  auto addArgument = [&](Type type, StringRef role, Location loc,
+                         ArrayRef<NamedAttribute> more = {}) {
+    SmallVector<NamedAttribute> attrs(more);
+    attrs.push_back(
+        builder.getNamedAttr(kArgAttr, builder.getStringAttr(role)));
+    argumentTypes.push_back(type);
+    argumentAttrs.push_back(builder.getDictionaryAttr(attrs));
+    locations.push_back(loc);
+    return static_cast<unsigned>(argumentTypes.size() - 1);
+  };
+  // State comes first, so argument i is replaced by result i.
+  auto addState = [&](Type type, StringRef role, ParameterOp parameter,
+                      StringRef state = "") {
+    SmallVector<NamedAttribute> attrs = {builder.getNamedAttr(
+        kParameterAttr, FlatSymbolRefAttr::get(parameter.getSymNameAttr()))};
+    if (!state.empty())
+      attrs.push_back(
+          builder.getNamedAttr(kStateAttr, builder.getStringAttr(state)));
+    unsigned index = addArgument(type, role, parameter.getLoc(), attrs);
+    resultTypes.push_back(type);
+    resultAttrs.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(kTiedToAttr, builder.getI64IntegerAttr(index))));
+    return index;
+  };
+  for (Trained &trained : parameters) {
+    RankedTensorType type = trained.op.getType();
+    RankedTensorType state = withElementType(type, stateType);
+    trained.weight = addState(type, "weight", trained.op);
+    if (type != state)
+      trained.master = addState(state, "master", trained.op);
+    if (optimizer == "adamw")
+      trained.states = {addState(state, "state", trained.op, "m"),
+                        addState(state, "state", trained.op, "v")};
+  }
+  auto ids = cast<RankedTensorType>(forward.getArgumentTypes()[0]);
+  SmallVector<int64_t> shape = {microbatches};
+  llvm::append_range(shape, ids.getShape());
+  Type allIds = RankedTensorType::get(shape, ids.getElementType());
+  tokens = addArgument(allIds, "tokens", forward.getArgument(0).getLoc());
+  labels = addArgument(allIds, "labels", forward.getArgument(1).getLoc());
+  hyper = addArgument(RankedTensorType::get({8}, builder.getF32Type()), "hyper",
+                      named(&getContext(), "hyper"));
+
+  auto addResult = [&](Type type, StringRef name) {
+    resultTypes.push_back(type);
+    resultAttrs.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(kResultAttr, builder.getStringAttr(name))));
+  };
+  addResult(forward.getResultTypes()[0], "loss");
+  addResult(RankedTensorType::get({}, builder.getF32Type()), "grad_norm");
+  addResult(forward.getArgumentTypes()[2], "count");
+
+  OpBuilder moduleBuilder(forward);
+  step =
+      func::FuncOp::create(moduleBuilder, forward.getLoc(), kTrainStepFunction,
+                           builder.getFunctionType(argumentTypes, resultTypes));
+  step.setArgAttrsAttr(builder.getArrayAttr(argumentAttrs));
+  step.setAllResultAttrs(resultAttrs);
+  step.getBody().emplaceBlock().addArguments(argumentTypes, locations);
+}
+
+FailureOr<MicrobatchesOp>
+TfmDifferentiatePass::buildMicrobatches(OpBuilder &builder, Value count) {
+  Value loss = forward.getBody().front().getTerminator()->getOperand(0);
+  auto gradientElement = [&](const Trained &trained) {
+    ParameterOp op = trained.op;
+    return gradientOption ? gradientOption : op.getType().getElementType();
+  };
+  SmallVector<Type> types;
+  for (Trained &trained : parameters)
+    types.push_back(
+        withElementType(trained.op.getType(), gradientElement(trained)));
+  types.push_back(loss.getType());
+  auto sums = MicrobatchesOp::create(
+      builder, named(&getContext(), "microbatches"), types,
+      ValueRange{step.getArgument(tokens), step.getArgument(labels)});
+
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = sums.getBody().emplaceBlock();
+  builder.setInsertionPointToStart(&body);
+  IRMapping mapping;
+  for (BlockArgument argument : forward.getArguments().take_front(2))
+    mapping.map(argument,
+                body.addArgument(argument.getType(), argument.getLoc()));
+  mapping.map(forward.getArgument(2), count);
+
+  Backward backward(builder, {gradientOption});
+  DenseMap<StringAttr, Value> weights;
+  for (Trained &trained : parameters) {
+    weights[trained.op.getSymNameAttr()] = step.getArgument(trained.weight);
+    backward.addInput(step.getArgument(trained.weight));
+  }
+  SmallVector<Operation *> ops;
+  for (Operation &op : forward.getBody().front().without_terminator()) {
+    if (auto get = dyn_cast<GetOp>(op))
+      mapping.map(get.getResult(),
+                  weights.lookup(get.getParameterAttr().getAttr()));
+    else
+      ops.push_back(builder.clone(op, mapping));
+  }
+  loss = mapping.lookup(loss);
+  if (failed(backward.run(ops, loss)))
+    return failure();
+
+  SmallVector<Value> yielded;
+  for (Trained &trained : parameters) {
+    Value weight = step.getArgument(trained.weight);
+    if (!backward.reaches(weight))
+      return trained.op.emitOpError(
+          "is a parameter that the loss does not depend on; remove it");
+    yielded.push_back(backward.takeGradient(
+        weight, gradientElement(trained),
+        named(&getContext(), trained.op.getSymName() + ".grad")));
+  }
+  yielded.push_back(loss);
+  YieldOp::create(builder, sums.getLoc(), yielded);
+  return sums;
+}
+
+void TfmDifferentiatePass::buildUpdate(OpBuilder &builder, MicrobatchesOp sums,
+                                       Value count) {
+  MLIRContext *context = &getContext();
+  auto scalar = [](Type element) { return RankedTensorType::get({}, element); };
+  Type sumType = scalar(builder.getF64Type());
+  ValueRange gradients = sums.getResults().drop_back();
+  SmallVector<Value> squares;
+  for (auto [trained, gradient] : llvm::zip_equal(parameters, gradients))
+    squares.push_back(SumSquaresOp::create(
+        builder, named(context, trained.op.getSymName() + ".sum_squares"),
+        sumType, gradient));
+  Value square = AddOp::create(builder, named(context, "grad_norm.sum_squares"),
+                               sumType, squares);
+  auto clip = ClipScaleOp::create(
+      builder, named(context, "grad_norm.clip"), scalar(builder.getF32Type()),
+      scalar(builder.getF32Type()), square, builder.getF64FloatAttr(clipNorm));
+
+  SmallVector<Value> results;
+  for (auto [trained, gradient] : llvm::zip_equal(parameters, gradients)) {
+    Location loc = named(context, trained.op.getSymName() + ".update");
+    Value master = step.getArgument(trained.master.value_or(trained.weight));
+    Value scale = clip.getScale(), hypers = step.getArgument(hyper);
+    // Biases, norms and other vectors do not decay.
+    UnitAttr decay = trained.op.getType().getRank() >= 2 ? builder.getUnitAttr()
+                                                         : UnitAttr();
+    Type type = master.getType();
+    Type compute = trained.master ? Type(trained.op.getType()) : Type();
+    auto append = [&](Value newMaster, Value published, ValueRange states) {
+      if (published)
+        results.push_back(published);
+      results.push_back(newMaster);
+      llvm::append_range(results, states);
+    };
+    if (optimizer == "adamw") {
+      Value m = step.getArgument(trained.states[0]);
+      Value v = step.getArgument(trained.states[1]);
+      auto update =
+          AdamwOp::create(builder, loc, type, type, type, compute, master, m, v,
+                          gradient, hypers, scale, decay);
+      append(update.getNewMaster(), update.getCompute(),
+             {update.getNewM(), update.getNewV()});
+    } else {
+      auto update = SgdOp::create(builder, loc, type, compute, master, gradient,
+                                  hypers, scale, decay);
+      append(update.getNewMaster(), update.getCompute(), {});
+    }
+  }
+  llvm::append_range(
+      results, ValueRange{sums.getResults().back(), clip.getNorm(), count});
+  func::ReturnOp::create(builder, step.getLoc(), results);
+}
+
+LogicalResult TfmDifferentiatePass::buildBody() {
+  OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody().front());
+  Value count = CountLabelsOp::create(
+      builder, named(&getContext(), "count_labels"),
+      forward.getArgumentTypes()[2], step.getArgument(labels));
+  FailureOr<MicrobatchesOp> sums = buildMicrobatches(builder, count);
+  if (failed(sums))
+    return failure();
+  builder.setInsertionPointToEnd(&step.getBody().front());
+  buildUpdate(builder, *sums, count);
+  return success();
+}
+
+void TfmDifferentiatePass::runOnOperation() {
+  parameters.clear();
+  argumentTypes.clear();
+  argumentAttrs.clear();
+  microbatches = 1;
+  gradientOption = {};
+  if (failed(readOptions()) || failed(readModule()))
+    return signalPassFailure();
+  buildSignature();
+  if (failed(buildBody()))
+    return signalPassFailure();
+  forward.erase();
+}
