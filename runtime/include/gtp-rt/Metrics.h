@@ -1,0 +1,46 @@
+//===- Metrics.h - What a step is measured by, as lines of JSON -----------===//
+
+#ifndef GTP_RT_METRICS_H
+#define GTP_RT_METRICS_H
+
+#include "gtp/Support/Status.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+namespace gtp::rt {
+
+struct StepMetrics {
+  uint64_t step = 0;  ///< from 1
+  float loss = 0;     ///< before the update, over all counted labels
+  float gradNorm = 0; ///< before clipping
+  double learningRate = 0;
+  uint64_t tokens = 0;    ///< read in this step by all ranks
+  double seconds = 0;     ///< of this step
+  double modelFlops = 0;  ///< of this step, all ranks
+  uint64_t peakBytes = 0; ///< device memory of a rank
+};
+
+/// One JSON object a step, each line written whole as its step ends, so that a
+/// run that is killed leaves whole lines.
+class MetricsWriter {
+public:
+  /// `unchecked` adds that to every line.
+  static StatusOr<MetricsWriter> create(const std::string &path,
+                                        bool unchecked);
+  Status write(const StepMetrics &metrics);
+
+private:
+  struct Close {
+    void operator()(std::FILE *file) const { std::fclose(file); }
+  };
+  std::string path;
+  bool unchecked = false;
+  std::unique_ptr<std::FILE, Close> file;
+};
+
+} // namespace gtp::rt
+
+#endif // GTP_RT_METRICS_H

@@ -1,0 +1,60 @@
+//===- Options.h - The command line of gtp-run ----------------------------===//
+
+#ifndef GTP_RT_OPTIONS_H
+#define GTP_RT_OPTIONS_H
+
+#include "gtp/Support/Status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gtp::rt {
+
+/// What the optimizer reads each step.
+struct Hyperparameters {
+  double learningRate = 1e-3;
+  double weightDecay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+};
+
+struct RunOptions {
+  std::string plan;
+
+  std::string data;
+  std::string labels;
+  unsigned tokenBits = 8; ///< 8: raw bytes
+  std::string weights;
+
+  uint64_t steps = 1;
+  Hyperparameters hyper;
+  uint64_t seed = 0;
+
+  std::optional<uint64_t> hostJitter;
+
+  std::string metrics;
+  std::string dumpGrads;
+  std::string dumpWeights;
+
+  bool verifyOnly = false;
+  bool unchecked = false;
+  std::vector<std::pair<uint64_t, std::string>> rankPlans;
+};
+
+/// A parsed command line: a run, or a text to print instead (help, version).
+struct CommandLine {
+  RunOptions options;
+  std::optional<std::string> text;
+};
+
+/// Parses and checks each option by itself and against the others; files are
+/// not touched.
+StatusOr<CommandLine> parseCommandLine(int argc, const char *const *argv);
+
+} // namespace gtp::rt
+
+#endif // GTP_RT_OPTIONS_H

@@ -1,0 +1,71 @@
+//===- RunPlan.h - What a run needs to know of a plan ---------------------===//
+//
+// The executor runs a plan's regions; data, weights and the training loop need
+// only the mesh, the model's sizes and the buffers with names. All of it is
+// checked here once, against the plan alone, so that a plan that was not
+// verified still cannot make a run touch what is not there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_RT_RUNPLAN_H
+#define GTP_RT_RUNPLAN_H
+
+#include "gtp/Plan/plan.pb.h"
+#include "gtp/Support/Status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace gtp::rt {
+
+/// Views a plan, which must outlive it.
+class RunPlan {
+public:
+  static StatusOr<RunPlan> create(const plan::pb::Plan &plan);
+
+  const plan::pb::Plan &proto() const { return *plan; }
+  const plan::pb::Model &model() const { return plan->model(); }
+  /// An interned string of the plan.
+  const std::string &text(uint32_t index) const {
+    return plan->strings(int(index));
+  }
+
+  uint64_t ranks() const { return rankCount; }
+  /// Ranks that read different sequences; the others repeat them.
+  uint64_t dataRanks() const { return dpDegree * gtpDegree; }
+  /// Which part of a microbatch `rank` reads: dp major, whatever the mesh's
+  /// order.
+  uint64_t dataRank(uint64_t rank) const;
+  /// "dp=2, gtp=4".
+  std::string meshText() const;
+
+  /// Memory of a rank: persistent state and the step, bytes.
+  uint64_t arenaBytes() const;
+  /// What a rank would hold of parameters, optimizer state and gradients if it
+  /// held all of them.
+  uint64_t replicatedBytes() const;
+  /// Bytes an element of each of a parameter's buffers.
+  plan::pb::DType computeType() const { return plan->numerics().compute(); }
+  plan::pb::DType masterType() const { return plan->numerics().master(); }
+  plan::pb::DType gradientType() const { return plan->numerics().gradient(); }
+
+  /// Buffers of the training step.
+  uint32_t tokens = 0, labels = 0, hyper = 0;
+  uint32_t loss = 0, gradNorm = 0;
+
+private:
+  Status findMesh();
+  Status checkBatch() const;
+  Status findBuffers();
+  /// The buffer of the input or output `name`, of `bytes` bytes.
+  Status findBuffer(const char *name, bool isInput, uint64_t bytes,
+                    uint32_t &buffer) const;
+
+  const plan::pb::Plan *plan = nullptr;
+  uint64_t rankCount = 1;
+  uint64_t dpDegree = 1, gtpDegree = 1;
+};
+
+} // namespace gtp::rt
+
+#endif // GTP_RT_RUNPLAN_H

@@ -1,0 +1,275 @@
+//===- Options.cpp - The command line of gtp-run --------------------------===//
+
+#include "gtp-rt/Options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cmath>
+
+using namespace gtp;
+using namespace gtp::rt;
+
+/// All of `text` as a T; false when it is anything else.
+template <typename T>
+static bool parseWhole(const std::string &text, T &value) {
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+static Status wrongValue(const char *option, const std::string &found,
+                         const std::string &expected) {
+  return Status::error(std::string(option) + "=" + found + ": expected " +
+                       expected);
+}
+
+/// A finite number in [0, below).
+static Status parseNumber(const char *option, const std::string &text,
+                          double below, double &value) {
+  if (!parseWhole(text, value) || !std::isfinite(value) || value < 0 ||
+      value >= below)
+    return wrongValue(option, text,
+                      std::isfinite(below) ? "a number from 0 to below 1"
+                                           : "a finite number, 0 or more");
+  return Status::ok();
+}
+
+static Status parseInteger(const char *option, const std::string &text,
+                           uint64_t &value) {
+  if (!parseWhole(text, value))
+    return wrongValue(option, text, "an integer, 0 or more");
+  return Status::ok();
+}
+
+namespace {
+
+/// An option whose work has not landed: parsed, and refused by name.
+struct Refused {
+  const char *name;
+  const char *help;
+  const char *instead;
+  std::string value;
+};
+
+/// The values as written; checked in `convert`.
+struct Texts {
+  std::string tokenBits, steps = "1", lr = "1e-3", schedule = "const";
+  std::string weightDecay = "0", betas = "0.9,0.95", eps = "1e-8", seed = "0";
+  std::string backend = "auto", hostJitter;
+  std::vector<std::string> rankPlans;
+};
+
+} // namespace
+
+static Status convertHyper(const Texts &texts, Hyperparameters &hyper) {
+  constexpr double kAny = HUGE_VAL;
+  GTP_RETURN_IF_ERROR(parseNumber("--lr", texts.lr, kAny, hyper.learningRate));
+  if (texts.schedule != "const")
+    return Status::error("--lr-schedule=" + texts.schedule +
+                         ": not supported yet; expected const");
+  GTP_RETURN_IF_ERROR(parseNumber("--weight-decay", texts.weightDecay, kAny,
+                                  hyper.weightDecay));
+  size_t comma = texts.betas.find(',');
+  if (comma == std::string::npos)
+    return wrongValue("--betas", texts.betas,
+                      "two numbers with a comma, such as 0.9,0.95");
+  GTP_RETURN_IF_ERROR(
+      parseNumber("--betas", texts.betas.substr(0, comma), 1, hyper.beta1));
+  GTP_RETURN_IF_ERROR(
+      parseNumber("--betas", texts.betas.substr(comma + 1), 1, hyper.beta2));
+  GTP_RETURN_IF_ERROR(parseNumber("--eps", texts.eps, kAny, hyper.epsilon));
+  // The kernel divides by sqrt(v) + eps, and v of a pad row is 0.
+  if (float(hyper.epsilon) == 0)
+    return wrongValue("--eps", texts.eps, "a number above 0 in float32");
+  return Status::ok();
+}
+
+static Status convertRankPlans(const Texts &texts, RunOptions &options) {
+  for (const std::string &text : texts.rankPlans) {
+    size_t colon = text.find(':');
+    uint64_t rank = 0;
+    if (colon == std::string::npos || colon + 1 == text.size() ||
+        !parseWhole(text.substr(0, colon), rank))
+      return wrongValue("--rank-plan", text,
+                        "RANK:FILE, such as 1:other.gtpplan");
+    for (const auto &[other, file] : options.rankPlans)
+      if (other == rank)
+        return Status::error("--rank-plan=" + text + ": rank " +
+                             std::to_string(rank) + " already has the plan " +
+                             file);
+    options.rankPlans.emplace_back(rank, text.substr(colon + 1));
+  }
+  return Status::ok();
+}
+
+static Status convertBackend(const Texts &texts, RunOptions &options) {
+  if (texts.backend == "cuda")
+    return Status::error(
+        "--backend=cuda: not supported yet; --backend=host runs the "
+        "same plan on CPU threads");
+  if (texts.backend != "auto" && texts.backend != "host")
+    return wrongValue("--backend", texts.backend, "auto, cuda or host");
+  if (texts.hostJitter.empty())
+    return Status::ok();
+  return parseInteger("--host-jitter", texts.hostJitter,
+                      options.hostJitter.emplace());
+}
+
+static Status convert(const Texts &texts, RunOptions &options) {
+  if (!texts.tokenBits.empty() && texts.tokenBits != "16" &&
+      texts.tokenBits != "32")
+    return wrongValue("--token-bits", texts.tokenBits,
+                      "16 or 32; without the option ids are raw bytes");
+  if (!texts.tokenBits.empty())
+    options.tokenBits = texts.tokenBits == "16" ? 16 : 32;
+  GTP_RETURN_IF_ERROR(parseInteger("--steps", texts.steps, options.steps));
+  GTP_RETURN_IF_ERROR(convertHyper(texts, options.hyper));
+  GTP_RETURN_IF_ERROR(parseInteger("--seed", texts.seed, options.seed));
+  GTP_RETURN_IF_ERROR(convertBackend(texts, options));
+  return convertRankPlans(texts, options);
+}
+
+/// An output must not overwrite an input or another output.
+static Status checkOutputs(const RunOptions &options) {
+  std::vector<std::pair<const char *, const std::string *>> files = {
+      {"PLAN", &options.plan},
+      {"--data", &options.data},
+      {"--labels", &options.labels},
+      {"--weights", &options.weights},
+      {"--metrics", &options.metrics},
+      {"--dump-grads", &options.dumpGrads},
+      {"--dump-weights", &options.dumpWeights}};
+  constexpr size_t kFirstOutput = 4;
+  for (size_t output = kFirstOutput; output < files.size(); ++output)
+    for (size_t other = 0; other < output; ++other)
+      if (!files[output].second->empty() &&
+          *files[output].second == *files[other].second)
+        return Status::error(std::string(files[output].first) + "=" +
+                             *files[output].second + ": is also " +
+                             files[other].first +
+                             "; an output needs a file of its own");
+  return Status::ok();
+}
+
+/// Combinations that cannot mean anything.
+static Status checkTogether(const RunOptions &options) {
+  if (options.plan.empty())
+    return Status::error("no plan given; usage: gtp-run PLAN [options], "
+                         "gtp-run --help lists them");
+  if (options.unchecked && options.verifyOnly)
+    return Status::error(
+        "--unchecked: skips the checker that --verify-only asks for; "
+        "give one of them");
+  if (options.verifyOnly)
+    return Status::ok();
+  if (options.data.empty() && options.steps > 0)
+    return Status::error(
+        "--data is not given; training reads a file of tokens "
+        "(--steps=0 only initializes, --verify-only only checks)");
+  if (options.data.empty() && !options.labels.empty())
+    return Status::error("--labels=" + options.labels +
+                         ": needs --data, one label a token");
+  if (options.steps == 0 && !options.dumpGrads.empty())
+    return Status::error(
+        "--dump-grads=" + options.dumpGrads +
+        ": there is no gradient with --steps=0; at least 1 step is needed");
+  return checkOutputs(options);
+}
+
+StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
+                                                const char *const *argv) {
+  CommandLine line;
+  RunOptions &options = line.options;
+  Texts texts;
+  bool eager = false;
+  std::vector<Refused> refused = {
+      {"--save",
+       "folder of checkpoints",
+       "--dump-weights writes the weights",
+       {}},
+      {"--save-every",
+       "steps between checkpoints",
+       "--dump-weights writes the weights",
+       {}},
+      {"--resume",
+       "checkpoint to go on from",
+       "--weights starts from given weights",
+       {}},
+      {"--profile",
+       "measured times for --target",
+       "--metrics holds the time of each step",
+       {}},
+      {"--trace",
+       "timeline for Perfetto",
+       "--metrics holds the time of each step",
+       {}},
+  };
+
+  CLI::App app("Trains the model of a plan that gtp-opt made.", "gtp-run");
+  app.set_version_flag("--version", "gtp-run " GTP_VERSION);
+  auto add = [&](const char *name, auto &value, const char *type,
+                 const char *help) {
+    return app.add_option(name, value, help)->type_name(type);
+  };
+  auto withDefault = [&](const char *name, std::string &value, const char *type,
+                         const char *help) {
+    add(name, value, type, help)->default_str(value);
+  };
+  add("PLAN", options.plan, "FILE", "the plan (gtp-opt --emit=plan)");
+  add("--data", options.data, "FILE",
+      "tokens: raw bytes, or ids (--token-bits)");
+  add("--token-bits", texts.tokenBits, "16|32",
+      "width of little-endian ids in --data");
+  add("--labels", options.labels, "FILE",
+      "int32 labels, one a token, -100 not counted");
+  add("--weights", options.weights, "FILE_OR_DIR", "safetensors to start from");
+  withDefault("--steps", texts.steps, "N",
+              "training steps; 0 only initializes");
+  withDefault("--lr", texts.lr, "X", "learning rate");
+  withDefault("--lr-schedule", texts.schedule, "S", "const");
+  withDefault("--weight-decay", texts.weightDecay, "X",
+              "decoupled weight decay");
+  withDefault("--betas", texts.betas, "A,B", "decay of AdamW's moments");
+  withDefault("--eps", texts.eps, "X", "AdamW's epsilon");
+  withDefault("--seed", texts.seed, "N",
+              "of the samples and the initial weights");
+  withDefault("--backend", texts.backend, "auto|cuda|host",
+              "what executes the plan");
+  add("--host-jitter", texts.hostJitter, "SEED",
+      "random delays before operations");
+  app.add_flag("--eager", eager, "no graph capture; the host never captures");
+  add("--metrics", options.metrics, "FILE.jsonl", "a line of JSON a step");
+  add("--dump-grads", options.dumpGrads, "FILE.safetensors",
+      "the last step's gradients");
+  add("--dump-weights", options.dumpWeights, "FILE.safetensors",
+      "weights after the last step");
+  app.add_flag("--verify-only", options.verifyOnly, "check the plan and stop");
+  add("--rank-plan", texts.rankPlans, "R:FILE",
+      "give one rank another plan (repeatable)")
+      ->allow_extra_args(false);
+  app.add_flag("--unchecked", options.unchecked, "skip the checker");
+  for (Refused &option : refused)
+    add(option.name, option.value, "X", option.help)
+        ->group("Not supported yet");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    line.text = app.help();
+    return line;
+  } catch (const CLI::CallForVersion &version) {
+    line.text = std::string(version.what()) + "\n";
+    return line;
+  } catch (const CLI::ParseError &error) {
+    return Status::error(std::string(error.what()) +
+                         "; gtp-run --help lists the options");
+  }
+  for (const Refused &option : refused)
+    if (app.get_option(option.name)->count() > 0)
+      return Status::error(std::string(option.name) + ": not supported yet; " +
+                           option.instead);
+  GTP_RETURN_IF_ERROR(convert(texts, options));
+  GTP_RETURN_IF_ERROR(checkTogether(options));
+  return line;
+}

@@ -1,0 +1,137 @@
+//===- RunPlan.cpp - What a run needs to know of a plan -------------------===//
+
+#include "gtp-rt/RunPlan.h"
+#include "gtp/Plan/Layout.h"
+#include "gtp/Plan/Operand.h"
+
+using namespace gtp;
+using namespace gtp::plan;
+using namespace gtp::rt;
+
+StatusOr<RunPlan> RunPlan::create(const pb::Plan &proto) {
+  RunPlan plan;
+  plan.plan = &proto;
+  GTP_RETURN_IF_ERROR(plan.findMesh());
+  GTP_RETURN_IF_ERROR(plan.checkBatch());
+  GTP_RETURN_IF_ERROR(plan.findBuffers());
+  return plan;
+}
+
+Status RunPlan::findMesh() {
+  GTP_RETURN_IF_ERROR(verifyMesh(plan->mesh()));
+  rankCount = plan::rankCount(plan->mesh());
+  for (const pb::MeshAxis &axis : plan->mesh().axes()) {
+    if (axis.name() == "dp")
+      dpDegree = axis.degree();
+    else if (axis.name() == "gtp")
+      gtpDegree = axis.degree();
+    else if (axis.degree() > 1)
+      return Status::error("mesh axis '" + axis.name() + "' of degree " +
+                           std::to_string(axis.degree()) +
+                           " is not supported yet; expected dp and gtp");
+  }
+  return Status::ok();
+}
+
+Status RunPlan::checkBatch() const {
+  const pb::Model &model = plan->model();
+  auto batch = checkedMul(model.microbatches(), model.micro_batch());
+  if (batch)
+    batch = checkedMul(*batch, dataRanks());
+  if (!batch || *batch != model.global_batch() || *batch == 0)
+    return Status::error(
+        "global batch " + std::to_string(model.global_batch()) + " is not " +
+        std::to_string(model.microbatches()) + " microbatches of " +
+        std::to_string(model.micro_batch()) + " sequences on " +
+        std::to_string(dataRanks()) + " data ranks");
+  if (model.sequence() == 0 || model.vocabulary() == 0)
+    return Status::error(
+        "sequence " + std::to_string(model.sequence()) + " and vocabulary " +
+        std::to_string(model.vocabulary()) + " must be at least 1");
+  return Status::ok();
+}
+
+Status RunPlan::findBuffer(const char *name, bool isInput, uint64_t bytes,
+                           uint32_t &buffer) const {
+  const pb::Program &program = plan->programs(0);
+  for (const pb::Io &io : isInput ? program.inputs() : program.outputs()) {
+    if (io.name() >= uint32_t(plan->strings_size()) || text(io.name()) != name)
+      continue;
+    buffer = io.buffer();
+    uint64_t found = buffer < uint32_t(plan->buffers_size())
+                         ? plan->buffers(int(buffer)).size()
+                         : 0;
+    if (found < bytes)
+      return Status::error(std::string("buffer of '") + name + "' has " +
+                           std::to_string(found) + " bytes, expected " +
+                           std::to_string(bytes));
+    return Status::ok();
+  }
+  return Status::error(std::string("training step has no ") +
+                       (isInput ? "input" : "output") + " '" + name + "'");
+}
+
+Status RunPlan::findBuffers() {
+  if (plan->programs_size() == 0 ||
+      plan->programs(0).kind() != pb::Program::TRAIN_STEP ||
+      plan->programs(0).rotated())
+    return Status::error(
+        "first program is not a training step that ends in its update");
+  const pb::Model &model = plan->model();
+  auto samples =
+      checkedMul(model.microbatches() * model.micro_batch(), model.sequence());
+  auto bytes = samples ? checkedMul(*samples, sizeof(int32_t)) : samples;
+  if (!bytes)
+    return Status::error("sequence " + std::to_string(model.sequence()) +
+                         " makes a step of more bytes than 64 bits count");
+  GTP_RETURN_IF_ERROR(findBuffer("tokens", true, *bytes, tokens));
+  GTP_RETURN_IF_ERROR(findBuffer("labels", true, *bytes, labels));
+  GTP_RETURN_IF_ERROR(findBuffer("hyper", true, 8 * sizeof(float), hyper));
+  GTP_RETURN_IF_ERROR(findBuffer("loss", false, sizeof(float), loss));
+  return findBuffer("grad_norm", false, sizeof(float), gradNorm);
+}
+
+uint64_t RunPlan::dataRank(uint64_t rank) const {
+  Coordinates coordinates = coordinatesOf(plan->mesh(), rank);
+  uint64_t dp = 0, gtp = 0;
+  for (size_t i = 0; i < coordinates.size(); ++i) {
+    const std::string &name = plan->mesh().axes(int(i)).name();
+    if (name == "dp")
+      dp = coordinates[i];
+    else if (name == "gtp")
+      gtp = coordinates[i];
+  }
+  return dp * gtpDegree + gtp;
+}
+
+std::string RunPlan::meshText() const {
+  std::string text;
+  for (const pb::MeshAxis &axis : plan->mesh().axes())
+    text += (text.empty() ? "" : ", ") + axis.name() + "=" +
+            std::to_string(axis.degree());
+  return text.empty() ? "one rank" : text;
+}
+
+uint64_t RunPlan::arenaBytes() const {
+  uint64_t bytes = 0;
+  for (const pb::MemoryRegion &region : plan->memory())
+    bytes += region.kind() == pb::MemoryRegion::DEVICE ? region.size() : 0;
+  return bytes;
+}
+
+uint64_t RunPlan::replicatedBytes() const {
+  uint64_t bytes = 0;
+  for (const pb::Parameter &parameter : plan->parameters()) {
+    uint64_t elements = 1;
+    for (uint64_t size : parameter.shape())
+      elements *= size;
+    uint64_t each = dtypeSize(computeType());
+    if (parameter.master_buffer_plus1())
+      each += dtypeSize(masterType());
+    each += uint64_t(parameter.state_buffers_size()) * dtypeSize(masterType());
+    if (parameter.gradient_buffer_plus1())
+      each += dtypeSize(gradientType());
+    bytes += elements * each;
+  }
+  return bytes;
+}

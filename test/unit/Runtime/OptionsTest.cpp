@@ -1,0 +1,175 @@
+//===- OptionsTest.cpp ----------------------------------------------------===//
+
+#include "gtp-rt/Options.h"
+
+#include <gtest/gtest.h>
+
+using namespace gtp;
+using namespace gtp::rt;
+
+static StatusOr<CommandLine> parse(std::vector<const char *> arguments) {
+  arguments.insert(arguments.begin(), "gtp-run");
+  return parseCommandLine(int(arguments.size()), arguments.data());
+}
+
+static std::string error(const std::vector<const char *> &arguments) {
+  auto line = parse(arguments);
+  return line.isOk() ? "" : line.message();
+}
+
+TEST(Options, DefaultsAreTheDocumentedOnes) {
+  auto line = parse({"p", "--data=d"});
+  ASSERT_TRUE(line.isOk()) << line.message();
+  const RunOptions &options = line->options;
+  EXPECT_EQ(options.plan, "p");
+  EXPECT_EQ(options.data, "d");
+  EXPECT_EQ(options.tokenBits, 8u);
+  EXPECT_EQ(options.steps, 1u);
+  EXPECT_EQ(options.hyper.learningRate, 1e-3);
+  EXPECT_EQ(options.hyper.weightDecay, 0);
+  EXPECT_EQ(options.hyper.beta1, 0.9);
+  EXPECT_EQ(options.hyper.beta2, 0.95);
+  EXPECT_EQ(options.hyper.epsilon, 1e-8);
+  EXPECT_EQ(options.seed, 0u);
+  EXPECT_FALSE(options.hostJitter);
+  EXPECT_FALSE(options.verifyOnly);
+  EXPECT_FALSE(options.unchecked);
+  EXPECT_FALSE(line->text);
+}
+
+TEST(Options, EveryOptionIsRead) {
+  auto line = parse({"--data",
+                     "d",
+                     "p",
+                     "--token-bits=16",
+                     "--labels=l",
+                     "--weights=w",
+                     "--steps=7",
+                     "--lr=0",
+                     "--lr-schedule=const",
+                     "--weight-decay=0.1",
+                     "--betas=0,0.5",
+                     "--eps=1e-6",
+                     "--seed=18446744073709551615",
+                     "--backend=host",
+                     "--host-jitter=3",
+                     "--eager",
+                     "--metrics=m",
+                     "--dump-grads=g",
+                     "--dump-weights=x",
+                     "--rank-plan=1:a:b",
+                     "--rank-plan=0:c"});
+  ASSERT_TRUE(line.isOk()) << line.message();
+  const RunOptions &options = line->options;
+  EXPECT_EQ(options.tokenBits, 16u);
+  EXPECT_EQ(options.labels, "l");
+  EXPECT_EQ(options.weights, "w");
+  EXPECT_EQ(options.steps, 7u);
+  EXPECT_EQ(options.hyper.learningRate, 0);
+  EXPECT_EQ(options.hyper.weightDecay, 0.1);
+  EXPECT_EQ(options.hyper.beta1, 0);
+  EXPECT_EQ(options.hyper.beta2, 0.5);
+  EXPECT_EQ(options.hyper.epsilon, 1e-6);
+  EXPECT_EQ(options.seed, UINT64_MAX);
+  EXPECT_EQ(options.hostJitter, 3u);
+  EXPECT_EQ(options.metrics, "m");
+  EXPECT_EQ(options.dumpGrads, "g");
+  EXPECT_EQ(options.dumpWeights, "x");
+  ASSERT_EQ(options.rankPlans.size(), 2u);
+  EXPECT_EQ(options.rankPlans[0], std::pair(uint64_t(1), std::string("a:b")));
+}
+
+TEST(Options, HelpAndVersionPrint) {
+  auto help = parse({"--help"});
+  ASSERT_TRUE(help.isOk()) << help.message();
+  for (const char *option :
+       {"--data", "--rank-plan", "--resume", "--host-jitter"})
+    EXPECT_NE(help->text->find(option), std::string::npos) << option;
+  auto version = parse({"--version"});
+  ASSERT_TRUE(version.isOk()) << version.message();
+  EXPECT_EQ(version->text->rfind("gtp-run ", 0), 0u);
+}
+
+TEST(Options, EveryWrongValueIsOneMessage) {
+  struct Case {
+    const char *argument, *message;
+  } cases[] = {
+      {"--lr=nan", "--lr=nan: expected a finite number, 0 or more"},
+      {"--lr=inf", "--lr=inf: expected a finite number, 0 or more"},
+      {"--lr=-1", "--lr=-1: expected a finite number, 0 or more"},
+      {"--lr=1e-3x", "--lr=1e-3x: expected a finite number, 0 or more"},
+      {"--lr=1e999", "--lr=1e999: expected a finite number, 0 or more"},
+      {"--weight-decay=-0.5",
+       "--weight-decay=-0.5: expected a finite number, 0 or more"},
+      {"--betas=0.9",
+       "--betas=0.9: expected two numbers with a comma, such as 0.9,0.95"},
+      {"--betas=0.9,1", "--betas=1: expected a number from 0 to below 1"},
+      {"--betas=nan,0", "--betas=nan: expected a number from 0 to below 1"},
+      {"--eps=0", "--eps=0: expected a number above 0 in float32"},
+      {"--eps=1e-60", "--eps=1e-60: expected a number above 0 in float32"},
+      {"--steps=-1", "--steps=-1: expected an integer, 0 or more"},
+      {"--steps=1.5", "--steps=1.5: expected an integer, 0 or more"},
+      {"--seed=18446744073709551616",
+       "--seed=18446744073709551616: expected an integer, 0 or more"},
+      {"--token-bits=8",
+       "--token-bits=8: expected 16 or 32; without the option ids are "
+       "raw bytes"},
+      {"--host-jitter=x", "--host-jitter=x: expected an integer, 0 or more"},
+      {"--backend=tpu", "--backend=tpu: expected auto, cuda or host"},
+      {"--rank-plan=1",
+       "--rank-plan=1: expected RANK:FILE, such as 1:other.gtpplan"},
+      {"--rank-plan=x:f",
+       "--rank-plan=x:f: expected RANK:FILE, such as 1:other.gtpplan"},
+  };
+  for (const Case &test : cases)
+    EXPECT_EQ(error({"p", "--data=d", test.argument}), test.message);
+  EXPECT_EQ(error({"p", "--data=d", "--rank-plan=1:a", "--rank-plan=1:b"}),
+            "--rank-plan=1:b: rank 1 already has the plan a");
+  EXPECT_NE(
+      error({"p", "--data=d", "--no-such-option"}).find("--no-such-option"),
+      std::string::npos);
+  EXPECT_NE(error({"p", "--data=d", "--lr"}).find("--lr"), std::string::npos);
+  EXPECT_NE(error({"p", "--data=d", "another"}).find("another"),
+            std::string::npos);
+}
+
+TEST(Options, WhatHasNotLandedIsRefusedByName) {
+  EXPECT_EQ(error({"p", "--data=d", "--resume=x"}),
+            "--resume: not supported yet; --weights starts from given weights");
+  for (const char *option : {"--save", "--save-every", "--profile", "--trace"})
+    EXPECT_EQ(error({"p", "--data=d", option, "1"})
+                  .rfind(std::string(option) + ": not supported yet; ", 0),
+              0u);
+  EXPECT_EQ(error({"p", "--data=d", "--lr-schedule=cosine:10,0.1"}),
+            "--lr-schedule=cosine:10,0.1: not supported yet; expected const");
+  EXPECT_EQ(error({"p", "--data=d", "--backend=cuda"}),
+            "--backend=cuda: not supported yet; --backend=host runs the same "
+            "plan on CPU "
+            "threads");
+}
+
+TEST(Options, WhatCannotBeTogetherIsRefused) {
+  EXPECT_EQ(error({}),
+            "no plan given; usage: gtp-run PLAN [options], gtp-run --help "
+            "lists them");
+  EXPECT_EQ(error({"p"}),
+            "--data is not given; training reads a file of tokens "
+            "(--steps=0 only initializes, --verify-only only checks)");
+  EXPECT_EQ(error({"p", "--steps=0"}), "");
+  EXPECT_EQ(error({"p", "--verify-only"}), "");
+  EXPECT_EQ(
+      error({"p", "--verify-only", "--unchecked"}),
+      "--unchecked: skips the checker that --verify-only asks for; give one of "
+      "them");
+  EXPECT_EQ(error({"p", "--steps=0", "--labels=l"}),
+            "--labels=l: needs --data, one label a token");
+  EXPECT_EQ(
+      error({"p", "--data=d", "--steps=0", "--dump-grads=g"}),
+      "--dump-grads=g: there is no gradient with --steps=0; at least 1 step is "
+      "needed");
+  EXPECT_EQ(error({"p", "--data=d", "--metrics=d"}),
+            "--metrics=d: is also --data; an output needs a file of its own");
+  EXPECT_EQ(error({"p", "--data=d", "--dump-grads=g", "--dump-weights=g"}),
+            "--dump-weights=g: is also --dump-grads; an output needs a file of "
+            "its own");
+}
