@@ -173,9 +173,10 @@ Attribute ViewAttr::parse(AsmParser &parser, Type) {
     else if (key == "iteration")
       parsed = parser.parseInteger(iteration);
     else if (key == "ranks")
-      parsed = parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::Square,
-          [&] { return parser.parseInteger(rankStrides.emplace_back()); });
+      parsed =
+          parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+            return parser.parseInteger(rankStrides.emplace_back());
+          });
     else if (key == "accumulate")
       accumulate = true;
     else

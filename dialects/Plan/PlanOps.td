@@ -190,7 +190,7 @@ def Plan_KernelOp : Plan_StepOp<"kernel", (ins
       stream 0 after %gathered time 1200
     ```
   }];
-  let assemblyFormat = "$name ($parameter^)? custom<Views>($buffers, $views)"
+  let assemblyFormat = "$name ($parameter^)? `` custom<Views>($buffers, $views)"
     "(`with` $settings^)? (`algorithm` $algorithm^)? (`sms` $sm_target^)?" # tail;
 }
 
@@ -211,7 +211,7 @@ def Plan_CollectiveOp : Plan_StepOp<"collective", (ins
       wire f32 accumulate f32 stream 1
     ```
   }];
-  let assemblyFormat = "$kind $communicator (`on` $parameter^)? custom<Views>($buffers, $views)"
+  let assemblyFormat = "$kind $communicator (`on` $parameter^)? `` custom<Views>($buffers, $views)"
     "`wire` $wire `accumulate` $accumulation (`reduce` $reduce^)? (`order` $order^)?"
     "(`transport` $transport^)? (`ctas` $ctas^)? (`chunk` $chunk_bytes^)?" # tail;
   let extraClassDeclaration = accesses # [{
@@ -221,12 +221,12 @@ def Plan_CollectiveOp : Plan_StepOp<"collective", (ins
 
 def Plan_CopyOp : Plan_StepOp<"copy", (ins)> {
   let summary = "copies its first view to its second";
-  let assemblyFormat = "custom<Views>($buffers, $views)" # tail;
+  let assemblyFormat = "`` custom<Views>($buffers, $views)" # tail;
 }
 
 def Plan_FillOp : Plan_StepOp<"fill", (ins DefaultValuedProp<I64Prop, "0">:$byte)> {
   let summary = "sets every byte of its view";
-  let assemblyFormat = "($byte^)? custom<Views>($buffers, $views)" # tail;
+  let assemblyFormat = "($byte^)? `` custom<Views>($buffers, $views)" # tail;
 }
 
 #endif // GTP_DIALECTS_PLAN_PLANOPS

@@ -16,8 +16,8 @@ using namespace mlir;
 LogicalResult BufferOp::verify() {
   if (std::optional<int64_t> offset = getOffset())
     if (*offset < 0 || *offset % kBufferAlignment != 0)
-      return emitOpError() << "is at " << *offset
-                           << ", expected a multiple of " << kBufferAlignment;
+      return emitOpError() << "is at " << *offset << ", expected a multiple of "
+                           << kBufferAlignment;
   return success();
 }
 
@@ -47,8 +47,8 @@ LogicalResult ParameterOp::verify() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Bytes that the view may reach over all iterations and ranks, or none when that
-/// does not fit.
+/// Bytes that the view may reach over all iterations and ranks, or none when
+/// that does not fit.
 static std::optional<int64_t> reach(ViewAttr view, int64_t repeat,
                                     MeshAttr mesh) {
   int64_t end = 0, product = 0;
@@ -74,9 +74,9 @@ LogicalResult gtp::planir::verifyStep(StepOpInterface step) {
   if (!region || !program)
     return success(); // another verifier reports the parent
   if (step.getBuffers().size() != step.getViews().size())
-    return step->emitOpError() << "has " << step.getBuffers().size()
-                               << " buffers but " << step.getViews().size()
-                               << " views";
+    return step->emitOpError()
+           << "has " << step.getBuffers().size() << " buffers but "
+           << step.getViews().size() << " views";
   for (auto [buffer, attr] : llvm::zip(step.getBuffers(), step.getViews())) {
     auto def = buffer.getDefiningOp<BufferOp>();
     if (!def)
@@ -86,8 +86,8 @@ LogicalResult gtp::planir::verifyStep(StepOpInterface step) {
         reach(view, region.getRepeat(), program.getMesh());
     if (end && *end <= def.getSize())
       continue;
-    InFlightDiagnostic diag = step->emitOpError()
-                              << "reaches outside its buffer with view " << view;
+    InFlightDiagnostic diag =
+        step->emitOpError() << "reaches outside its buffer with view " << view;
     diag.attachNote(def.getLoc()) << "buffer of " << def.getSize() << " bytes";
     return diag;
   }
@@ -131,10 +131,9 @@ LogicalResult CollectiveOp::verify() {
                            << destination.getDtype();
     if (!source.isDense() || !destination.isDense())
       return emitOpError() << "has a view with gaps";
-    if (source.getAccumulate() ||
-        (destination.getAccumulate() &&
-         getKind() != CollectiveKind::ReduceScatter &&
-         getKind() != CollectiveKind::AllReduce))
+    if (source.getAccumulate() || (destination.getAccumulate() &&
+                                   getKind() != CollectiveKind::ReduceScatter &&
+                                   getKind() != CollectiveKind::AllReduce))
       return emitOpError()
              << "accumulates, which only destinations of reductions do";
   }

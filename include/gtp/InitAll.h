@@ -8,6 +8,8 @@
 #ifndef GTP_INITALL_H
 #define GTP_INITALL_H
 
+#include "dialects/Gtp/GtpDialect.h"
+#include "dialects/Plan/PlanDialect.h"
 #include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Transforms/Passes.h"
 
@@ -18,7 +20,7 @@ namespace gtp {
 
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect>();
-  registry.insert<tfm::TfmDialect>();
+  registry.insert<tfm::TfmDialect, dist::GtpDialect, planir::PlanDialect>();
 }
 
 inline void registerAllPasses() { registerGtpTransformsPasses(); }
