@@ -17,14 +17,15 @@ static std::string format(const char *pattern, Args... args) {
 
 bool Console::detectTerminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
-void Console::clearStatus() {
+void Console::finish() {
   if (hasStatus)
     std::fputs("\r\033[K", stdout);
+  std::fflush(stdout);
   hasStatus = false;
 }
 
 void Console::line(const std::string &text) {
-  clearStatus();
+  finish();
   std::printf("%s%s\n", prefix(), text.c_str());
   std::fflush(stdout);
 }
@@ -32,7 +33,7 @@ void Console::line(const std::string &text) {
 void Console::status(const std::string &text) {
   if (!terminal)
     return;
-  clearStatus();
+  finish();
   std::printf("%s%s", prefix(), text.c_str());
   std::fflush(stdout);
   hasStatus = true;

@@ -130,7 +130,7 @@ StatusOr<ParameterStore> ParameterStore::create(const RunPlan &plan) {
 
 Status ParameterStore::initialize(Backend &backend,
                                   const WeightSource &weights) const {
-  const pb::Plan &proto = plan->proto();
+  const pb::Plan &proto = plan.proto();
   uint64_t end = backend.firstRank() + backend.localRanks();
   std::vector<float> logical;
   for (const pb::Parameter &parameter : proto.parameters()) {
@@ -143,12 +143,12 @@ Status ParameterStore::initialize(Backend &backend,
     const pb::Layout &layout = proto.layouts(int(parameter.layout()));
     for (uint64_t rank = backend.firstRank(); rank < end; ++rank) {
       std::vector<float> shard = Shard(proto.mesh(), layout, rank).cut(logical);
-      for (auto [buffer, type] : weightBuffers(*plan, parameter)) {
+      for (auto [buffer, type] : weightBuffers(plan, parameter)) {
         std::vector<uint8_t> bytes = encode(shard, type);
         GTP_RETURN_IF_ERROR(
             backend.writeBuffer(rank, buffer, 0, bytes.data(), bytes.size()));
       }
-      std::vector<uint8_t> zeros(shard.size() * dtypeSize(plan->masterType()),
+      std::vector<uint8_t> zeros(shard.size() * dtypeSize(plan.masterType()),
                                  0);
       for (uint32_t state : parameter.state_buffers())
         GTP_RETURN_IF_ERROR(
@@ -179,8 +179,8 @@ static Status gatherParameter(const pb::Plan &plan, Backend &backend,
 Status ParameterStore::gather(Backend &backend, Plane plane,
                               const std::string &path,
                               SafetensorsWriter &writer) const {
-  const pb::Plan &proto = plan->proto();
-  if (backend.localRanks() != plan->ranks())
+  const pb::Plan &proto = plan.proto();
+  if (backend.localRanks() != plan.ranks())
     return Status::error("a dump needs all ranks in one process").in(path);
   auto isDumped = [&](const pb::Parameter &parameter) {
     return plane == Plane::Weights || parameter.gradient_buffer_plus1() != 0;
@@ -189,16 +189,16 @@ Status ParameterStore::gather(Backend &backend, Plane plane,
   for (const pb::Parameter &parameter : proto.parameters())
     for (int i = 0; isDumped(parameter) && i < parameter.tensors_size(); ++i)
       tensors.push_back(
-          {plan->text(parameter.tensors(i).name()), tensorShape(parameter, i)});
+          {plan.text(parameter.tensors(i).name()), tensorShape(parameter, i)});
   GTP_ASSIGN_OR_RETURN(writer, SafetensorsWriter::create(path, tensors));
   std::vector<float> logical;
   for (const pb::Parameter &parameter : proto.parameters()) {
     if (!isDumped(parameter))
       continue;
     PlaneBuffer from = plane == Plane::Weights
-                           ? weightBuffers(*plan, parameter).back()
+                           ? weightBuffers(plan, parameter).back()
                            : PlaneBuffer{parameter.gradient_buffer_plus1() - 1,
-                                         plan->gradientType()};
+                                         plan.gradientType()};
     GTP_RETURN_IF_ERROR(
         gatherParameter(proto, backend, parameter, from, logical));
     GTP_RETURN_IF_ERROR(writer.append(logical.data(), logical.size()));

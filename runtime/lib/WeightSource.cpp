@@ -63,11 +63,11 @@ static bool sameValues(const SafetensorsReader &reader, const std::string &a,
 Status WeightSource::resolve(const pb::Parameter &parameter,
                              std::map<std::string, std::string> &knownNames) {
   for (int i = 0; i < parameter.tensors_size(); ++i) {
-    const std::string &name = plan->text(parameter.tensors(i).name());
+    const std::string &name = plan.text(parameter.tensors(i).name());
     std::vector<std::string> names = {name};
     if (parameter.tensors_size() == 1)
       for (uint32_t tied : parameter.tied_names())
-        names.push_back(plan->text(tied));
+        names.push_back(plan.text(tied));
     std::string at;
     for (const std::string &candidate : names) {
       knownNames[candidate] = name;
@@ -125,13 +125,13 @@ StatusOr<WeightSource> WeightSource::checkpoint(const RunPlan &plan,
 
 void WeightSource::read(const pb::Parameter &parameter, int tensor,
                         float *destination) const {
-  const std::string &name = plan->text(parameter.tensors(tensor).name());
+  const std::string &name = plan.text(parameter.tensors(tensor).name());
   uint64_t elements = elementsOf(tensorShape(parameter, tensor));
   if (reader)
     return reader->read(stored.at(name), 0, elements, destination);
   switch (parameter.init()) {
   case pb::Parameter::NORMAL:
-    return initializeNormal(seed, name, plan->model().initializer_range(), 0,
+    return initializeNormal(seed, name, plan.model().initializer_range(), 0,
                             elements, destination);
   case pb::Parameter::ONES:
     return std::fill_n(destination, elements, 1.0f), void();

@@ -19,13 +19,13 @@ public:
   void line(const std::string &text);
   /// On a terminal, replaces the unfinished last line; elsewhere nothing.
   void status(const std::string &text);
+  /// Removes the status line, before anything else writes to the terminal.
+  void finish();
   bool isTerminal() const { return terminal; }
   /// What an error or a line starts with.
   const char *prefix() const { return unchecked ? "[unchecked] " : ""; }
 
 private:
-  void clearStatus();
-
   bool unchecked;
   bool terminal = detectTerminal();
   bool hasStatus = false;

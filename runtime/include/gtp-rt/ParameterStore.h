@@ -37,9 +37,9 @@ public:
                 SafetensorsWriter &writer) const;
 
 private:
-  explicit ParameterStore(const RunPlan &plan) : plan(&plan) {}
+  explicit ParameterStore(const RunPlan &plan) : plan(plan) {}
 
-  const RunPlan *plan;
+  RunPlan plan;
 };
 
 } // namespace gtp::rt

@@ -18,7 +18,7 @@
 
 namespace gtp::rt {
 
-/// Views a plan, which must outlive it.
+/// Views a plan, which must outlive it; copies are cheap.
 class RunPlan {
 public:
   static StatusOr<RunPlan> create(const plan::pb::Plan &plan);

@@ -28,11 +28,11 @@ public:
   const std::vector<std::string> &skipped() const { return skippedNames; }
 
 private:
-  explicit WeightSource(const RunPlan &plan) : plan(&plan) {}
+  explicit WeightSource(const RunPlan &plan) : plan(plan) {}
   Status resolve(const plan::pb::Parameter &parameter,
                  std::map<std::string, std::string> &knownNames);
 
-  const RunPlan *plan;
+  RunPlan plan;
   uint64_t seed = 0;
   std::optional<SafetensorsReader> reader;
   /// Checkpoint tensor of the plan to its name in the file: a tied weight may
