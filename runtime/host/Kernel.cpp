@@ -1,0 +1,65 @@
+//===- Kernel.cpp - How the host backend calls a kernel -------------------===//
+
+#include "Kernel.h"
+
+#include <limits>
+
+using namespace gtp;
+using namespace gtp::plan;
+using namespace gtp::rt::host;
+
+Shape gtp::rt::host::shapeOf(const pb::Operand &operand) {
+  Shape shape;
+  shape.columns = rowElements(operand);
+  shape.rows =
+      shape.columns ? elementCount(operand).value_or(0) / shape.columns : 0;
+  shape.pitch = rowPitch(operand);
+  shape.elementBytes = dtypeSize(operand.dtype());
+  return shape;
+}
+
+std::string KernelSite::text(size_t index) const {
+  const OperandSpec *operandKind = operandSpec(spec, index, count());
+  return "'" + std::string(operandKind ? operandKind->name : "?") + "' " +
+         describe(operand(index));
+}
+
+Status KernelSite::needFloat32() const {
+  for (size_t i = 0; i < count(); ++i)
+    if (isFloat(operand(i).dtype()) && operand(i).dtype() != pb::F32)
+      return Status::error("operand " + text(i) +
+                           " is not float32, which is all the host backend "
+                           "computes in");
+  return Status::ok();
+}
+
+Status KernelSite::needBlasSizes() const {
+  constexpr uint64_t most = std::numeric_limits<int>::max();
+  for (size_t i = 0; i < count(); ++i) {
+    Shape s = shape(i);
+    if (operand(i).dtype() == pb::F32 &&
+        (s.rows > most || s.columns > most || s.pitch > most))
+      return Status::error(
+          "operand " + text(i) +
+          " has a dimension above 2^31 - 1, the most the BLAS library takes");
+  }
+  return Status::ok();
+}
+
+KernelFactory gtp::rt::host::lookupFactory(std::string_view name) {
+  for (const std::vector<KernelEntry> *family :
+       {&attentionKernels(), &elementwiseKernels(), &embeddingKernels(),
+        &linearKernels(), &lossKernels(), &normKernels(), &optimizerKernels(),
+        &ropeKernels()})
+    for (const KernelEntry &entry : *family)
+      if (entry.name == name)
+        return entry.factory;
+  return nullptr;
+}
+
+double *gtp::rt::host::threadSums(size_t count) {
+  thread_local std::vector<double> sums;
+  if (sums.size() < count)
+    sums.resize(count);
+  return sums.data();
+}

@@ -1,0 +1,62 @@
+//===- KernelsEmbedding.cpp - embedding and its gradient ------------------===//
+
+#include "Kernel.h"
+
+#include <cstring>
+
+using namespace gtp;
+using namespace gtp::rt::host;
+
+static Status badId(int32_t id, uint64_t position, uint64_t vocabulary) {
+  return Status::error("token id " + std::to_string(id) + " at position " +
+                       std::to_string(position) + " is outside the table's " +
+                       std::to_string(vocabulary) + " rows");
+}
+
+static bool isRow(int32_t id, uint64_t rows) {
+  return id >= 0 && static_cast<uint64_t>(id) < rows;
+}
+
+static StatusOr<KernelBody> embedding(const KernelSite &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  return KernelBody(
+      [table = site.shape(1), out = site.shape(2)](const KernelCall &call) {
+        const auto *ids = call.as<int32_t>(0);
+        for (uint64_t row = 0; row < out.rows; ++row) {
+          if (!isRow(ids[row], table.rows))
+            return badId(ids[row], row, table.rows);
+          const float *in =
+              call.f32(1) + static_cast<uint64_t>(ids[row]) * table.pitch;
+          std::memcpy(call.f32(2) + row * out.pitch, in,
+                      out.columns * sizeof(float));
+        }
+        return Status::ok();
+      });
+}
+
+static StatusOr<KernelBody> embeddingGrad(const KernelSite &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  return KernelBody([dy = site.shape(0),
+                     table = site.shape(2)](const KernelCall &call) {
+    const auto *ids = call.as<int32_t>(1);
+    if (!call.add(2))
+      std::memset(call.f32(2), 0, table.elements() * sizeof(float));
+    for (uint64_t row = 0; row < dy.rows; ++row) {
+      if (!isRow(ids[row], table.rows))
+        return badId(ids[row], row, table.rows);
+      const float *in = call.f32(0) + row * dy.pitch;
+      float *out = call.f32(2) + static_cast<uint64_t>(ids[row]) * table.pitch;
+      for (uint64_t i = 0; i < table.columns; ++i)
+        out[i] += in[i];
+    }
+    return Status::ok();
+  });
+}
+
+const std::vector<KernelEntry> &gtp::rt::host::embeddingKernels() {
+  static const std::vector<KernelEntry> table = {
+      {"embedding", embedding},
+      {"embedding_grad", embeddingGrad},
+  };
+  return table;
+}
