@@ -62,6 +62,7 @@ private:
 
 HostBackend::~HostBackend() {
   shared.stopping.store(true, std::memory_order_relaxed);
+  shared.go.record(++commands);
   for (std::thread &thread : threads)
     thread.join();
 }

@@ -159,7 +159,8 @@ void Worker::runCommand() {
 
 void Worker::serve() {
   for (uint32_t command = 1;; ++command) {
-    if (!shared.go.wait(command, shared.stopping))
+    if (!shared.go.wait(command, shared.stopping) ||
+        shared.stopping.load(std::memory_order_relaxed))
       return;
     try {
       runCommand();

@@ -1,0 +1,531 @@
+//===- HostKernelsTest.cpp - Every kernel computes its meaning ------------===//
+//
+// References are written from the registry's text, in double and without care
+// for speed; gradients are finite differences of forward references.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelHarness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+using namespace gtp;
+using namespace gtp::test;
+
+namespace {
+
+using Forward = std::function<Tensor(const std::vector<Tensor> &)>;
+
+/// d(sum(dy * forward(inputs))) / d(inputs[which]), by central differences.
+Tensor differentiate(const Forward &forward, std::vector<Tensor> inputs,
+                     size_t which, const Tensor &dy) {
+  Tensor gradient(inputs[which].dims);
+  auto value = [&] {
+    Tensor y = forward(inputs);
+    double sum = 0;
+    for (size_t i = 0; i < y.values.size(); ++i)
+      sum += dy.values[i] * y.values[i];
+    return sum;
+  };
+  constexpr double step = 1e-4;
+  for (size_t i = 0; i < gradient.values.size(); ++i) {
+    double &x = inputs[which].values[i];
+    double middle = x;
+    x = middle + step;
+    double above = value();
+    x = middle - step;
+    gradient.values[i] = (above - value()) / (2 * step);
+    x = middle;
+  }
+  return gradient;
+}
+
+Tensor map(const Tensor &x, const std::function<double(size_t)> &f) {
+  Tensor y(x.dims);
+  for (size_t i = 0; i < y.values.size(); ++i)
+    y.values[i] = f(i);
+  return y;
+}
+
+Tensor scalar(double value) { return Tensor({}, value); }
+
+//===-- linear ------------------------------------------------------------===//
+
+Tensor linear(const std::vector<Tensor> &in) {
+  const Tensor &x = in[0], &w = in[1];
+  Dims dims = x.dims;
+  dims.back() = w.dims[0];
+  Tensor y(dims);
+  for (uint64_t row = 0; row < x.rows(); ++row)
+    for (uint64_t n = 0; n < w.dims[0]; ++n)
+      for (uint64_t k = 0; k < w.dims[1]; ++k)
+        y.at(row, n) += x.at(row, k) * w.at(n, k);
+  return y;
+}
+
+void testLinear(const std::string &name) {
+  for (auto [batch, length, k, n] :
+       {std::array<uint64_t, 4>{2, 3, 7, 5}, {1, 1, 1, 1}, {3, 5, 33, 17}}) {
+    Tensor x = randomTensor({batch, length, k}, 1);
+    Tensor w = randomTensor({n, k}, 2);
+    Tensor dy = randomTensor({batch, length, n}, 3);
+    KernelCase test(name);
+    if (name == "linear")
+      test.in(x).in(w).out(linear({x, w})).check();
+    else if (name == "linear_dgrad")
+      test.in(dy).in(w).out(differentiate(linear, {x, w}, 0, dy)).check();
+    else
+      test.in(dy).in(x).out(differentiate(linear, {x, w}, 1, dy)).check();
+  }
+}
+
+//===-- rms_norm, swiglu, rope --------------------------------------------===//
+
+Tensor rmsNorm(const std::vector<Tensor> &in) {
+  const Tensor &x = in[0], &weight = in[1];
+  uint64_t group = weight.values.size();
+  Tensor y(x.dims);
+  for (size_t start = 0; start < x.values.size(); start += group) {
+    double sum = 0;
+    for (size_t i = start; i < start + group; ++i)
+      sum += x.values[i] * x.values[i];
+    double r = 1 / std::sqrt(sum / static_cast<double>(group) + 1e-5);
+    for (size_t i = 0; i < group; ++i)
+      y.values[start + i] = x.values[start + i] * r * weight.values[i];
+  }
+  return y;
+}
+
+void testRmsNorm(bool gradient) {
+  for (auto [rows, groups, size] :
+       {std::array<uint64_t, 3>{5, 1, 11}, {3, 4, 6}, {1, 1, 1}}) {
+    Tensor x = randomTensor({1, rows, groups * size}, 4);
+    Tensor weight = randomTensor({size}, 5);
+    Tensor dy = randomTensor(x.dims, 6);
+    if (!gradient)
+      KernelCase("rms_norm")
+          .in(x)
+          .in(weight)
+          .out(rmsNorm({x, weight}))
+          .real("eps", 1e-5)
+          .check();
+    else
+      KernelCase("rms_norm_grad")
+          .in(dy)
+          .in(x)
+          .in(weight)
+          .out(differentiate(rmsNorm, {x, weight}, 0, dy))
+          .out(differentiate(rmsNorm, {x, weight}, 1, dy))
+          .real("eps", 1e-5)
+          .tolerance(5e-5)
+          .check();
+  }
+}
+
+Tensor swiglu(const std::vector<Tensor> &in) {
+  return map(in[0], [&](size_t i) {
+    double gate = in[0].values[i];
+    return gate / (1 + std::exp(-gate)) * in[1].values[i];
+  });
+}
+
+void testSwiglu(bool gradient) {
+  Tensor gate = randomTensor({2, 3, 13}, 7), up = randomTensor(gate.dims, 8);
+  for (double &value : gate.values)
+    value *= 20;
+  gate.values[0] = 200;
+  gate.values[1] = -200;
+  Tensor dy = randomTensor(gate.dims, 9);
+  if (!gradient)
+    KernelCase("swiglu").in(gate).in(up).out(swiglu({gate, up})).check();
+  else
+    KernelCase("swiglu_grad")
+        .in(dy)
+        .in(gate)
+        .in(up)
+        .out(differentiate(swiglu, {gate, up}, 0, dy))
+        .out(differentiate(swiglu, {gate, up}, 1, dy))
+        .check();
+}
+
+void testRope() {
+  constexpr uint64_t length = 5, heads = 3, head = 6;
+  const std::vector<double> frequencies = {1, 0.37, 0.011};
+  Tensor x = randomTensor({2, length, heads * head}, 10);
+  for (int inverse : {0, 1}) {
+    Tensor y(x.dims);
+    for (uint64_t row = 0; row < x.rows(); ++row)
+      for (uint64_t h = 0; h < heads; ++h)
+        for (uint64_t i = 0; i < head / 2; ++i) {
+          double a = static_cast<double>(row % length) * frequencies[i] *
+                     (inverse ? -1 : 1);
+          double low = x.at(row, h * head + i);
+          double high = x.at(row, h * head + i + head / 2);
+          y.at(row, h * head + i) = low * std::cos(a) - high * std::sin(a);
+          y.at(row, h * head + i + head / 2) =
+              high * std::cos(a) + low * std::sin(a);
+        }
+    KernelCase("rope")
+        .in(x)
+        .out(y)
+        .integer("head_dim", head)
+        .integer("inverse", inverse)
+        .constant("frequencies", frequencies)
+        .check();
+  }
+}
+
+//===-- attention ---------------------------------------------------------===//
+
+struct AttentionShape {
+  uint64_t batch, length, heads, kvHeads, head;
+  bool causal;
+};
+
+/// Returns out, or lse if asked.
+Tensor attention(const AttentionShape &s, double scale,
+                 const std::vector<Tensor> &in, bool wantLse) {
+  const Tensor &q = in[0], &k = in[1], &v = in[2];
+  Tensor out(q.dims), lse({s.batch, s.heads, s.length});
+  for (uint64_t b = 0; b < s.batch; ++b)
+    for (uint64_t h = 0; h < s.heads; ++h)
+      for (uint64_t i = 0; i < s.length; ++i) {
+        uint64_t kv = h / (s.heads / s.kvHeads), row = b * s.length + i;
+        std::vector<double> p;
+        double sum = 0;
+        for (uint64_t j = 0; j < (s.causal ? i + 1 : s.length); ++j) {
+          double dot = 0;
+          for (uint64_t d = 0; d < s.head; ++d)
+            dot += q.at(row, h * s.head + d) *
+                   k.at(b * s.length + j, kv * s.head + d);
+          p.push_back(std::exp(scale * dot));
+          sum += p.back();
+        }
+        for (uint64_t j = 0; j < p.size(); ++j)
+          for (uint64_t d = 0; d < s.head; ++d)
+            out.at(row, h * s.head + d) +=
+                p[j] / sum * v.at(b * s.length + j, kv * s.head + d);
+        lse.at(b * s.heads + h, i) = std::log(sum);
+      }
+  return wantLse ? lse : out;
+}
+
+void testAttention(bool gradient) {
+  const double scale = 0.3;
+  // The last is longer than a block of query rows.
+  for (AttentionShape s : {AttentionShape{2, 5, 6, 2, 3, true},
+                           AttentionShape{1, 4, 3, 3, 2, false},
+                           AttentionShape{1, 1, 1, 1, 1, true},
+                           AttentionShape{1, 67, 2, 1, 1, true}}) {
+    if (gradient && s.length > 60)
+      s.length = 66;
+    Tensor q = randomTensor({s.batch, s.length, s.heads * s.head}, 11);
+    Tensor k = randomTensor({s.batch, s.length, s.kvHeads * s.head}, 12);
+    Tensor v = randomTensor(k.dims, 13), dout = randomTensor(q.dims, 14);
+    for (double &value : q.values)
+      value *= 4;
+    auto forward = [&](const std::vector<Tensor> &in) {
+      return attention(s, scale, in, false);
+    };
+    Tensor out = forward({q, k, v});
+    Tensor lse = attention(s, scale, {q, k, v}, true);
+    KernelCase test(gradient ? "attention_grad" : "attention");
+    if (gradient)
+      test.in(dout).in(q).in(k).in(v).in(out).in(lse);
+    else
+      test.in(q).in(k).in(v).out(out).out(lse);
+    for (size_t which = 0; gradient && which < 3; ++which)
+      test.out(differentiate(forward, {q, k, v}, which, dout));
+    test.scratch(s.length * s.length * (gradient ? 8 : 4))
+        .integer("heads", static_cast<int64_t>(s.heads))
+        .integer("kv_heads", static_cast<int64_t>(s.kvHeads))
+        .real("scale", scale)
+        .integer("causal", s.causal)
+        .check();
+  }
+}
+
+//===-- embedding, loss ---------------------------------------------------===//
+
+void testEmbedding(bool gradient) {
+  Tensor table = randomTensor({7, 5}, 15), dy = randomTensor({2, 4, 5}, 16);
+  Tensor ids({2, 4});
+  ids.values = {0, 6, 3, 3, 3, 6, 1, 0};
+  auto forward = [&](const std::vector<Tensor> &in) {
+    Tensor out({2, 4, 5});
+    for (uint64_t row = 0; row < 8; ++row)
+      for (uint64_t i = 0; i < 5; ++i)
+        out.at(row, i) = in[0].at(static_cast<uint64_t>(ids.values[row]), i);
+    return out;
+  };
+  if (!gradient)
+    KernelCase("embedding")
+        .in(ids, pb::I32)
+        .in(table)
+        .out(forward({table}))
+        .tolerance(0)
+        .check();
+  else
+    KernelCase("embedding_grad")
+        .in(dy)
+        .in(ids, pb::I32)
+        .out(differentiate(forward, {table}, 0, dy))
+        .check();
+}
+
+void testCrossEntropy(bool gradient) {
+  Tensor logits = randomTensor({2, 3, 11}, 17), labels({2, 3});
+  for (double &value : logits.values)
+    value *= 30;
+  for (const std::vector<double> &choice :
+       {std::vector<double>{0, 10, -100, 4, 4, -100},
+        std::vector<double>(6, -100)}) {
+    labels.values = choice;
+    for (double count : {0.0, 1.0, 9.0}) {
+      auto forward = [&](const std::vector<Tensor> &in) {
+        double total = 0;
+        for (uint64_t row = 0; row < 6; ++row) {
+          if (labels.values[row] == -100)
+            continue;
+          double sum = 0;
+          for (uint64_t i = 0; i < 11; ++i)
+            sum += std::exp(in[0].at(row, i));
+          total += std::log(sum) -
+                   in[0].at(row, static_cast<uint64_t>(labels.values[row]));
+        }
+        return scalar(total / std::max(1.0, count));
+      };
+      if (!gradient)
+        KernelCase("cross_entropy")
+            .in(logits)
+            .in(labels, pb::I32)
+            .in(scalar(count), pb::I64)
+            .out(forward({logits}))
+            .check();
+      else
+        KernelCase("cross_entropy_grad")
+            .in(logits)
+            .in(labels, pb::I32)
+            .in(scalar(count), pb::I64)
+            .in(scalar(0.5))
+            .out(differentiate(forward, {logits}, 0, scalar(0.5)))
+            .check();
+    }
+  }
+}
+
+void testCountLabels() {
+  Tensor labels({2, 2, 3});
+  labels.values = {-100, 3, 0, -100, -100, 9, 1, 1, -100, 2, 0, -100};
+  KernelCase("count_labels")
+      .in(labels, pb::I32)
+      .out(scalar(7), pb::I64)
+      .tolerance(0)
+      .check();
+}
+
+//===-- sums, casts, copies -----------------------------------------------===//
+
+void testAdd() {
+  for (pb::DType type : {pb::F32, pb::F64})
+    for (size_t terms : {1, 2, 4}) {
+      Tensor sum({3, 7});
+      KernelCase test("add");
+      for (size_t term = 0; term < terms; ++term) {
+        Tensor x = randomTensor(sum.dims, 18 + term);
+        sum = map(sum, [&](size_t i) { return sum.values[i] + x.values[i]; });
+        test.in(x, type);
+      }
+      test.out(sum, type).check();
+    }
+}
+
+void testCast() {
+  Tensor x = randomTensor({3, 7}, 22);
+  for (pb::DType from : {pb::F32, pb::F64})
+    for (pb::DType to : {pb::F32, pb::F64})
+      KernelCase("cast").in(x, from).out(x, to).tolerance(1e-7).check();
+}
+
+void testConcat() {
+  Tensor a = randomTensor({2, 3, 4}, 23), b = randomTensor({2, 3, 1}, 24);
+  Tensor out({2, 3, 9});
+  for (uint64_t row = 0; row < 6; ++row)
+    for (uint64_t i = 0; i < 9; ++i)
+      out.at(row, i) = i < 4   ? a.at(row, i)
+                       : i < 5 ? b.at(row, 0)
+                               : a.at(row, i - 5);
+  KernelCase("concat").in(a).in(b).in(a).out(out).tolerance(0).check();
+}
+
+void testFull() {
+  KernelCase("full")
+      .out(Tensor({3, 5}, 1.5))
+      .real("value", 1.5)
+      .tolerance(0)
+      .check();
+  KernelCase("full")
+      .out(Tensor({}, -7), pb::I64)
+      .real("value", -7)
+      .tolerance(0)
+      .check();
+}
+
+void testKeepFirst() {
+  Tensor x = randomTensor({3, 5}, 25);
+  for (int64_t mask : {0, 1, 2, 3}) {
+    KernelCase test("keep_first");
+    test.in(x).out(x).integer("axes_mask", mask);
+    // Coordinates are (0, 0), (0, 1), (0, 2), (1, 0), ...
+    std::vector<Tensor> results = test.runOn({{"dp", 2}, {"gtp", 3}});
+    for (uint64_t rank = 0; rank < 6; ++rank) {
+      bool first =
+          (!(mask & 1) || rank / 3 == 0) && (!(mask & 2) || rank % 3 == 0);
+      EXPECT_EQ(results[rank].values, first ? x.values : Tensor(x.dims).values)
+          << "rank " << rank << ", mask " << mask;
+    }
+  }
+}
+
+//===-- optimizer ---------------------------------------------------------===//
+
+void testSumSquares() {
+  Tensor x = randomTensor({3, 77}, 26);
+  double sum = 0;
+  for (double value : x.values)
+    sum += value * value;
+  KernelCase("sum_squares")
+      .in(x)
+      .out(scalar(sum), pb::F64)
+      .tolerance(1e-13)
+      .check();
+}
+
+void testClipScale() {
+  for (double most : {0.0, 1.0, 100.0}) {
+    double norm = std::sqrt(50.0);
+    double scale = most == 0 ? 1 : std::min(1.0, most / (norm + 1e-6));
+    KernelCase("clip_scale")
+        .in(scalar(50), pb::F64)
+        .out(scalar(norm))
+        .out(scalar(scale))
+        .real("max_norm", most)
+        .tolerance(1e-7)
+        .check();
+  }
+}
+
+/// Step 3 of lr 0.01, decay 0.1, betas 0.9 and 0.95.
+Tensor hyperParameters() {
+  Tensor hyper({8});
+  hyper.values = {
+      0.01, 0.1, 0.9, 0.95, 1e-6, 1 - std::pow(0.9, 3), 1 - std::pow(0.95, 3),
+      0};
+  return hyper;
+}
+
+void testOptimizer(bool adam) {
+  Tensor w = randomTensor({3, 7}, 27), grad = randomTensor(w.dims, 28);
+  Tensor m = randomTensor(w.dims, 29), v = randomTensor(w.dims, 30);
+  for (double &value : v.values)
+    value = std::fabs(value);
+  const std::vector<double> h = hyperParameters().values;
+  for (bool decay : {false, true})
+    for (bool publishes : {false, true}) {
+      double scale = 0.25, rate = decay ? h[1] : 0;
+      Tensor newM = map(w, [&](size_t i) {
+        return h[2] * m.values[i] + (1 - h[2]) * scale * grad.values[i];
+      });
+      Tensor newV = map(w, [&](size_t i) {
+        double g = scale * grad.values[i];
+        return h[3] * v.values[i] + (1 - h[3]) * g * g;
+      });
+      Tensor newW = map(w, [&](size_t i) {
+        double step = adam ? newM.values[i] / h[5] /
+                                 (std::sqrt(newV.values[i] / h[6]) + h[4])
+                           : scale * grad.values[i];
+        return w.values[i] - h[0] * (step + rate * w.values[i]);
+      });
+      KernelCase test(adam ? "adamw" : "sgd");
+      test.inOut(w, newW);
+      if (adam)
+        test.inOut(m, newM).inOut(v, newV);
+      test.in(grad).in(hyperParameters()).in(scalar(scale));
+      if (publishes)
+        test.out(newW);
+      test.integer("decay", decay).tolerance(1e-6).check();
+    }
+}
+
+const std::map<std::string, std::function<void()>> cases = {
+    {"adamw", [] { testOptimizer(true); }},
+    {"add", testAdd},
+    {"attention", [] { testAttention(false); }},
+    {"attention_grad", [] { testAttention(true); }},
+    {"cast", testCast},
+    {"clip_scale", testClipScale},
+    {"concat", testConcat},
+    {"count_labels", testCountLabels},
+    {"cross_entropy", [] { testCrossEntropy(false); }},
+    {"cross_entropy_grad", [] { testCrossEntropy(true); }},
+    {"embedding", [] { testEmbedding(false); }},
+    {"embedding_grad", [] { testEmbedding(true); }},
+    {"full", testFull},
+    {"keep_first", testKeepFirst},
+    {"linear", [] { testLinear("linear"); }},
+    {"linear_dgrad", [] { testLinear("linear_dgrad"); }},
+    {"linear_wgrad", [] { testLinear("linear_wgrad"); }},
+    {"rms_norm", [] { testRmsNorm(false); }},
+    {"rms_norm_grad", [] { testRmsNorm(true); }},
+    {"rope", testRope},
+    {"sgd", [] { testOptimizer(false); }},
+    {"sum_squares", testSumSquares},
+    {"swiglu", [] { testSwiglu(false); }},
+    {"swiglu_grad", [] { testSwiglu(true); }},
+};
+
+TEST(HostKernels, EveryKernelOfTheRegistryHasACase) {
+  for (const plan::KernelSpec &kernel : plan::kernelRegistry())
+    EXPECT_TRUE(cases.count(std::string(kernel.name)))
+        << "kernel " << kernel.name << " has no conformance case";
+}
+
+class HostKernel : public testing::TestWithParam<std::string> {};
+
+TEST_P(HostKernel, ComputesItsMeaning) { cases.at(GetParam())(); }
+
+std::vector<std::string> caseNames() {
+  std::vector<std::string> names;
+  for (const auto &[name, test] : cases)
+    names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, HostKernel, testing::ValuesIn(caseNames()),
+                         [](const testing::TestParamInfo<std::string> &info) {
+                           return info.param;
+                         });
+
+TEST(HostKernels, OutOfRangeIdsAreErrors) {
+  HostPlan plan;
+  uint32_t ids = plan.buffer(8, pb::Buffer::INPUT);
+  uint32_t table = plan.buffer(48, pb::Buffer::PERSISTENT);
+  uint32_t out = plan.buffer(32);
+  plan.kernel(plan.region(pb::Region::ONCE), 0, "embedding",
+              {operand(ids, pb::I32, {2}), operand(table, pb::F32, {3, 4}),
+               operand(out, pb::F32, {2, 4})});
+  for (int32_t id : {-1, 3}) {
+    auto backend = makeBackend(plan.plan);
+    write<int32_t>(*backend, 0, ids, {2, id});
+    std::string message = backend->runStep(0, nullptr).message();
+    EXPECT_NE(message.find("token id " + std::to_string(id) +
+                           " at position 1 is outside the table's 3 rows"),
+              std::string::npos)
+        << message;
+  }
+}
+
+} // namespace
