@@ -1,0 +1,102 @@
+//===- CompileOptions.h - What a compilation is asked to do ---------------===//
+//
+// One struct holds every option of the command line that is about compiling;
+// passes get theirs from it, in Pipeline.cpp and nowhere else. Parsing of
+// values and the rules between options are here; the flags themselves are in
+// CompileFlags.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_TOOLS_COMPILEOPTIONS_H
+#define GTP_TOOLS_COMPILEOPTIONS_H
+
+#include "gtp/Import/Import.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace gtp {
+
+/// An axis of the mesh: "dp", "gtp", "tp" or "cp".
+struct MeshAxis {
+  std::string name;
+  int64_t degree = 1;
+};
+
+/// Axis degrees in rank order, the last varies fastest.
+struct Mesh {
+  llvm::SmallVector<MeshAxis> axes;
+
+  /// Reads "dp=2,gtp=4".
+  static llvm::Expected<Mesh> parse(llvm::StringRef text);
+
+  /// 1 for an axis that is not there.
+  int64_t degree(llvm::StringRef axis) const;
+  int64_t ranks() const;
+  /// Ranks that the sequences of a microbatch are split over.
+  int64_t dataRanks() const { return degree("dp") * degree("gtp"); }
+  /// As parse() reads it.
+  std::string str() const;
+};
+
+struct CompileOptions {
+  enum class Emit { Mlir, Plan, PlanText };
+  enum class Element { F32, BF16 };
+  enum class Optimizer { AdamW, Sgd };
+
+  Mesh mesh;
+  int64_t sequence = 0; ///< 0: min(2048, the model's positions)
+  int64_t microBatch = 1;
+  int64_t globalBatch = 0; ///< 0: data ranks x micro-batch
+  Element dtype = Element::BF16;
+  Element gradDtype = Element::F32;
+  Element reduceDtype = Element::F32;
+  Element stateDtype = Element::F32;
+  Optimizer optimizer = Optimizer::AdamW;
+  double clipNorm = 0; ///< 0: off
+  bool dropoutAcknowledged = false;
+  int64_t memoryBudget = 0; ///< bytes; 0: unlimited
+  std::string target = "cpu";
+  bool prefetch = true;
+  bool sync = false;
+  std::optional<int64_t> prefetchDistance;
+
+  Emit emit = Emit::Mlir;
+  std::string stopAfter;
+  std::string statsFile;
+
+  /// Microbatches a step, by the batch options.
+  int64_t microbatches() const;
+
+  /// The rules between options.
+  llvm::Error validate() const;
+
+  ImportOptions importOptions() const;
+
+  /// Every option that changes the plan, with its value: "--mesh=dp=1,gtp=4".
+  llvm::SmallVector<std::string> canonical() const;
+};
+
+/// "f32" or "bf16".
+llvm::StringRef name(CompileOptions::Element element);
+llvm::Expected<CompileOptions::Element> parseElement(llvm::StringRef option,
+                                                     llvm::StringRef text);
+
+/// Bytes: an integer, or a number with KiB, MiB or GiB; "unlimited" is 0.
+llvm::Expected<int64_t> parseSize(llvm::StringRef option, llvm::StringRef text);
+
+/// A decimal integer of at least `low`.
+llvm::Expected<int64_t> parseCount(llvm::StringRef option, llvm::StringRef text,
+                                   int64_t low);
+
+/// An error for the user, without the "error:" that the tool prints.
+llvm::Error usageError(const llvm::Twine &message);
+
+} // namespace gtp
+
+#endif // GTP_TOOLS_COMPILEOPTIONS_H

@@ -1,0 +1,28 @@
+//===- Pipeline.h - The passes of a compilation, in order -----------------===//
+
+#ifndef GTP_TOOLS_PIPELINE_H
+#define GTP_TOOLS_PIPELINE_H
+
+#include "gtp/Tools/CompileOptions.h"
+
+#include "mlir/Pass/PassManager.h"
+
+namespace gtp {
+
+/// On modules that `--stop-after` printed: the last pass that ran. A
+/// compilation of such a module goes on behind it.
+inline constexpr llvm::StringLiteral kStageAttr = "gtp.stage";
+
+/// On modules: where the program comes from, under the names of plan.proto's
+/// Provenance.
+inline constexpr llvm::StringLiteral kProvenanceAttr = "gtp.provenance";
+
+/// Adds the passes behind `after` (empty: from the imported program) up to and
+/// with `last` (empty: to the end). An unknown name is an error.
+llvm::Error buildPipeline(mlir::OpPassManager &passes,
+                          const CompileOptions &options, llvm::StringRef after,
+                          llvm::StringRef last);
+
+} // namespace gtp
+
+#endif // GTP_TOOLS_PIPELINE_H

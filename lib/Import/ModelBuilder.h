@@ -1,0 +1,85 @@
+//===- ModelBuilder.h - Writes a tfm forward program ----------------------===//
+//
+// What all families share: parameters under checkpoint names, one forward
+// function, locations that name the module of the model, and the counts that
+// the program's description states.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_LIB_IMPORT_MODELBUILDER_H
+#define GTP_LIB_IMPORT_MODELBUILDER_H
+
+#include "gtp/Import/Import.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace gtp {
+
+/// What the program's description (`tfm.model`) says beside what the builder
+/// counts itself.
+struct ModelDescription {
+  llvm::StringRef family;
+  int64_t vocabulary = 0;
+  int64_t maxPositions = 0;
+  double initializerRange = 0;
+};
+
+/// Builds one module. Every method that takes a `name` gives its ops that
+/// location, and its weight is the parameter `name`.weight.
+class ModelBuilder {
+public:
+  /// `sequence` is ImportOptions::sequence once its default is known.
+  ModelBuilder(mlir::Location module, const ImportOptions &options,
+               int64_t sequence);
+
+  /// Names the weight `alias` as one with `name`: it is stored once.
+  void tie(llvm::StringRef name, llvm::StringRef alias);
+
+  mlir::Value embedding(llvm::StringRef name, int64_t vocabulary,
+                        int64_t features);
+  mlir::Value rmsNorm(llvm::StringRef name, mlir::Value x, int64_t group,
+                      double eps);
+  /// `rows` outputs of each vector of x.
+  mlir::Value linear(llvm::StringRef name, mlir::Value x, int64_t rows);
+  /// A linear whose weight is that of `weightOf`, which exists.
+  mlir::Value tiedLinear(llvm::StringRef name, mlir::Value x,
+                         llvm::StringRef weightOf);
+  mlir::Value rope(llvm::StringRef name, mlir::Value x, int64_t headDim,
+                   llvm::ArrayRef<double> frequencies);
+  /// Causal, with scale 1/sqrt(headDim).
+  mlir::Value attention(llvm::StringRef name, mlir::Value q, mlir::Value k,
+                        mlir::Value v, int64_t heads, int64_t kvHeads,
+                        int64_t headDim);
+  mlir::Value swiglu(llvm::StringRef name, mlir::Value gate, mlir::Value up);
+  mlir::Value add(llvm::StringRef name, mlir::Value a, mlir::Value b);
+
+  /// Ends the program with the loss of `logits`.
+  mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value logits,
+                                           const ModelDescription &description);
+
+private:
+  mlir::Location at(llvm::StringRef name);
+  mlir::RankedTensorType activation(int64_t features);
+  /// Declares the parameter `name`.weight and reads it.
+  mlir::Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                     llvm::StringRef init);
+  mlir::Value read(llvm::StringRef name);
+
+  mlir::OpBuilder builder;
+  const ImportOptions &options;
+  int64_t batch;
+  int64_t sequence;
+  mlir::Type element;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp forward;
+  mlir::SymbolTable symbols;
+  int64_t parameters = 0;
+  /// Multiply-adds of all matrix products, a token.
+  double productsPerToken = 0;
+};
+
+} // namespace gtp
+
+#endif // GTP_LIB_IMPORT_MODELBUILDER_H

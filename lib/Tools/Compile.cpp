@@ -1,0 +1,217 @@
+//===- Compile.cpp - From an input to the output asked for ----------------===//
+
+#include "Compile.h"
+
+#include "OutputFile.h"
+#include "Stats.h"
+
+#include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Import/Import.h"
+#include "gtp/Tools/Pipeline.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace gtp;
+
+LogicalResult gtp::reportError(llvm::Error error) {
+  llvm::handleAllErrors(std::move(error), [](const llvm::ErrorInfoBase &info) {
+    llvm::WithColor::error(llvm::errs(), "gtp-opt") << info.message() << "\n";
+  });
+  return failure();
+}
+
+bool gtp::isConfig(const llvm::MemoryBuffer &input) {
+  StringRef name = input.getBufferIdentifier();
+  if (name.ends_with(".json"))
+    return true;
+  if (name.ends_with(".mlir") || name.ends_with(".mlirbc"))
+    return false;
+  // MLIR may start with "{-#", its resources; bytecode starts with "ML".
+  StringRef text = input.getBuffer().ltrim();
+  return text.starts_with("{") && !text.starts_with("{-#");
+}
+
+//===----------------------------------------------------------------------===//
+// Programs that are MLIR already
+//===----------------------------------------------------------------------===//
+
+/// The batch and the sequence are in the program: options take them from it,
+/// and must not say otherwise.
+static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
+  auto model = module->getAttrOfType<DictionaryAttr>(tfm::kModelAttr);
+  if (!model)
+    return usageError(
+        "'" + job.input->getBufferIdentifier() + "' has no '" +
+        tfm::kModelAttr +
+        "' attribute, so it was not made from a config; only single "
+        "passes can run on it");
+  auto field = [&](StringRef key) {
+    auto value = model.getAs<IntegerAttr>(key);
+    return value ? value.getInt() : int64_t(0);
+  };
+  CompileOptions &options = job.options;
+  int64_t sequence = field("sequence");
+  if (options.sequence && options.sequence != sequence)
+    return usageError("--seq=" + Twine(options.sequence) +
+                      ": the program was imported for " + Twine(sequence) +
+                      " tokens a sequence");
+  int64_t microBatch = field("micro_batch"),
+          globalBatch = field("global_batch");
+  int64_t microbatches = field("microbatches");
+  if (microBatch < 1 || microbatches < 1 ||
+      globalBatch % (microBatch * microbatches) != 0)
+    return usageError("'" + Twine(tfm::kModelAttr) +
+                      "' does not hold a batch of whole microbatches");
+  if (job.flags.givesMicroBatch() && options.microBatch != microBatch)
+    return usageError("--micro-batch=" + Twine(options.microBatch) +
+                      ": the program was imported for " + Twine(microBatch));
+  if (options.globalBatch && options.globalBatch != globalBatch)
+    return usageError("--global-batch=" + Twine(options.globalBatch) +
+                      ": the program was imported for " + Twine(globalBatch));
+  int64_t dataRanks = globalBatch / (microBatch * microbatches);
+  if (options.mesh.dataRanks() != dataRanks)
+    return usageError("--mesh=" + options.mesh.str() +
+                      ": the program was "
+                      "imported for " +
+                      Twine(dataRanks) + " data ranks");
+  options.sequence = sequence;
+  options.microBatch = microBatch;
+  options.globalBatch = globalBatch;
+  return llvm::Error::success();
+}
+
+/// Says where the plan comes from.
+static void setProvenance(ModuleOp module, const CompileJob &job) {
+  Builder builder(module.getContext());
+  StringAttr source = builder.getStringAttr(
+      llvm::sys::path::filename(job.input->getBufferIdentifier()));
+  if (auto before = module->getAttrOfType<DictionaryAttr>(kProvenanceAttr))
+    if (auto name = before.getAs<StringAttr>("source"))
+      source = name;
+  StringAttr family = builder.getStringAttr("");
+  if (auto model = module->getAttrOfType<DictionaryAttr>(tfm::kModelAttr))
+    if (auto name = model.getAs<StringAttr>("family"))
+      family = name;
+  SmallVector<std::string> options = job.options.canonical();
+  SmallVector<StringRef> optionRefs(options.begin(), options.end());
+  module->setAttr(
+      kProvenanceAttr,
+      builder.getDictionaryAttr(
+          {builder.getNamedAttr("source", source),
+           builder.getNamedAttr("family", family),
+           builder.getNamedAttr("options", builder.getStrArrayAttr(optionRefs)),
+           builder.getNamedAttr("target",
+                                builder.getStringAttr(job.options.target))}));
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+static OwningOpRef<ModuleOp> load(CompileJob &job, MLIRContext &context,
+                                  llvm::SourceMgr &sources) {
+  if (isConfig(*job.input))
+    return importConfig(job.input->getBuffer(),
+                        job.input->getBufferIdentifier(),
+                        job.options.importOptions(), &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return nullptr;
+  if (llvm::Error error = adoptProgram(*module, job)) {
+    (void)reportError(std::move(error));
+    return nullptr;
+  }
+  return module;
+}
+
+/// The passes that the output needs.
+static LogicalResult addPasses(PassManager &passes, ModuleOp module,
+                               const CompileJob &job) {
+  if (job.explicitPasses)
+    return job.config.setupPassPipeline(passes);
+  const CompileOptions &options = job.options;
+  if (options.emit == CompileOptions::Emit::Mlir && options.stopAfter.empty())
+    return success();
+  std::string stage;
+  if (auto attr = module->getAttrOfType<StringAttr>(kStageAttr))
+    stage = attr.str();
+  if (llvm::Error error =
+          buildPipeline(passes, options, stage, options.stopAfter))
+    return reportError(std::move(error));
+  module->removeAttr(kStageAttr);
+  setProvenance(module, job);
+  return success();
+}
+
+static llvm::Error printModule(ModuleOp module, const CompileJob &job,
+                               llvm::raw_ostream &stream) {
+  if (job.config.shouldEmitBytecode()) {
+    BytecodeWriterConfig config;
+    if (std::optional<int64_t> version = job.config.bytecodeVersionToEmit())
+      config.setDesiredBytecodeVersion(*version);
+    if (failed(writeBytecodeToFile(module, stream, config)))
+      return usageError("cannot write this bytecode version");
+    return llvm::Error::success();
+  }
+  module.print(stream);
+  stream << "\n";
+  return llvm::Error::success();
+}
+
+LogicalResult gtp::compile(CompileJob &job) {
+  MLIRContext context(job.registry);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBuffer(job.input->getMemBufferRef(),
+                                       /*RequiresNullTerminator=*/false),
+      llvm::SMLoc());
+  SourceMgrDiagnosticHandler diagnostics(sources, &context);
+  DefaultTimingManager timingManager;
+  applyDefaultTimingManagerCLOptions(timingManager);
+  TimingScope timing = timingManager.getRootScope();
+
+  TimingScope loading = timing.nest("Load");
+  OwningOpRef<ModuleOp> module = load(job, context, sources);
+  loading.stop();
+  if (!module)
+    return failure();
+  PassManager passes(&context, ModuleOp::getOperationName());
+  passes.enableVerifier(job.config.shouldVerifyPasses());
+  if (failed(applyPassManagerCLOptions(passes)))
+    return failure();
+  passes.enableTiming(timing);
+  if (failed(addPasses(passes, *module, job)) || failed(passes.run(*module)))
+    return failure();
+
+  const CompileOptions &options = job.options;
+  if (!options.stopAfter.empty())
+    (*module)->setAttr(kStageAttr,
+                       StringAttr::get(&context, options.stopAfter));
+  TimingScope writing = timing.nest("Write");
+  if (llvm::Error error = writeOutput(
+          job.flags.output, [&](llvm::raw_ostream &stream) -> llvm::Error {
+            if (options.emit == CompileOptions::Emit::Mlir)
+              return printModule(*module, job, stream);
+            return usageError("--emit=plan is not supported yet");
+          }))
+    return reportError(std::move(error));
+  if (options.statsFile.empty())
+    return success();
+  std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - job.started;
+  if (llvm::Error error = writeOutput(
+          options.statsFile, [&](llvm::raw_ostream &stream) -> llvm::Error {
+            writeStats(*module, options, seconds.count(), stream);
+            return llvm::Error::success();
+          }))
+    return reportError(std::move(error));
+  return success();
+}

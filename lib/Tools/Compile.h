@@ -1,0 +1,41 @@
+//===- Compile.h - From an input to the output asked for ------------------===//
+
+#ifndef GTP_LIB_TOOLS_COMPILE_H
+#define GTP_LIB_TOOLS_COMPILE_H
+
+#include "CompileFlags.h"
+
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/LogicalResult.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <chrono>
+
+namespace gtp {
+
+/// Whether the text is a config, by the name of its file, else by its first
+/// characters.
+bool isConfig(const llvm::MemoryBuffer &input);
+
+/// Everything that compile() works on.
+struct CompileJob {
+  std::unique_ptr<llvm::MemoryBuffer> input;
+  const CompileFlags &flags;
+  CompileOptions options;
+  const mlir::MlirOptMainConfig &config;
+  mlir::DialectRegistry &registry;
+  std::chrono::steady_clock::time_point started;
+  /// Passes named on the command line run, instead of the pipeline.
+  bool explicitPasses = false;
+};
+
+/// Imports or parses, runs the pipeline as far as the output needs it, and
+/// writes the output and the statistics. Errors are reported.
+llvm::LogicalResult compile(CompileJob &job);
+
+/// Prints "gtp-opt: error: ..." and fails.
+llvm::LogicalResult reportError(llvm::Error error);
+
+} // namespace gtp
+
+#endif // GTP_LIB_TOOLS_COMPILE_H

@@ -1,0 +1,231 @@
+//===- CompileOptions.cpp - What a compilation is asked to do -------------===//
+
+#include "gtp/Tools/CompileOptions.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace gtp;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+Error gtp::usageError(const Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Expected<int64_t> gtp::parseCount(StringRef option, StringRef text,
+                                  int64_t low) {
+  int64_t value = 0;
+  if (text.getAsInteger(10, value) || value < low)
+    return usageError("--" + option + "=" + text +
+                      ": expected an integer of at " + "least " + Twine(low));
+  return value;
+}
+
+Expected<int64_t> gtp::parseSize(StringRef option, StringRef text) {
+  if (text == "unlimited")
+    return 0;
+  StringRef number = text;
+  double unit = 1;
+  if (number.consume_back("KiB"))
+    unit = 1024.0;
+  else if (number.consume_back("MiB"))
+    unit = 1024.0 * 1024.0;
+  else if (number.consume_back("GiB"))
+    unit = 1024.0 * 1024.0 * 1024.0;
+  double value = 0;
+  // Below 2^53 every count of bytes is exact.
+  constexpr double kLargest = 9007199254740992.0;
+  bool plain = !number.empty() && llvm::isDigit(number.front()) &&
+               number.find_first_not_of("0123456789.") == StringRef::npos;
+  if (!plain || number.getAsDouble(value) || value * unit < 1.0 ||
+      value * unit > kLargest ||
+      (unit == 1 && number.find('.') != StringRef::npos))
+    return usageError("--" + option + "=" + text +
+                      ": expected bytes, a size like 80GiB (KiB, MiB or GiB), "
+                      "or unlimited");
+  return static_cast<int64_t>(value * unit);
+}
+
+StringRef gtp::name(CompileOptions::Element element) {
+  return element == CompileOptions::Element::F32 ? "f32" : "bf16";
+}
+
+Expected<CompileOptions::Element> gtp::parseElement(StringRef option,
+                                                    StringRef text) {
+  if (text == "f32")
+    return CompileOptions::Element::F32;
+  if (text == "bf16")
+    return CompileOptions::Element::BF16;
+  return usageError("--" + option + "=" + text + ": expected f32 or bf16");
+}
+
+//===----------------------------------------------------------------------===//
+// Mesh
+//===----------------------------------------------------------------------===//
+
+Expected<Mesh> Mesh::parse(StringRef text) {
+  static constexpr llvm::StringLiteral kAxes[] = {"dp", "gtp", "tp", "cp"};
+  // Ranks of a job; far above any, and products of sizes stay in 64 bits.
+  constexpr int64_t kMaxRanks = int64_t(1) << 24;
+  Mesh mesh;
+  int64_t ranks = 1;
+  llvm::SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (StringRef part : parts) {
+    StringRef name, degreeText;
+    std::tie(name, degreeText) = part.split('=');
+    if (!llvm::is_contained(kAxes, name))
+      return usageError("--mesh=" + text + ": '" + part +
+                        "' is no axis with its degree; expected for example "
+                        "dp=2,gtp=4 (axes: dp, gtp, tp, cp)");
+    int64_t degree = 0;
+    if (degreeText.getAsInteger(10, degree) || degree < 1 || degree > kMaxRanks)
+      return usageError("--mesh=" + text + ": the degree of " + name + " is '" +
+                        degreeText + "'; expected an integer from 1 to " +
+                        Twine(kMaxRanks));
+    if (llvm::any_of(mesh.axes,
+                     [&](const MeshAxis &axis) { return axis.name == name; }))
+      return usageError("--mesh=" + text + ": axis " + name + " appears twice");
+    if (degree > 1 && (name == "tp" || name == "cp"))
+      return usageError("--mesh=" + text + ": " + name +
+                        " above 1 is not supported yet; dp and gtp are");
+    if (degree > kMaxRanks / ranks)
+      return usageError("--mesh=" + text + ": more than " + Twine(kMaxRanks) +
+                        " ranks");
+    ranks *= degree;
+    // Axes that cannot cut anything yet stay out of the program.
+    if (name == "dp" || name == "gtp")
+      mesh.axes.push_back({name.str(), degree});
+  }
+  // Passes may rely on both axes; one of degree 1 changes no rank's number.
+  for (StringRef name : {"gtp", "dp"})
+    if (llvm::none_of(mesh.axes,
+                      [&](const MeshAxis &axis) { return axis.name == name; }))
+      mesh.axes.insert(mesh.axes.begin(), {name.str(), 1});
+  return mesh;
+}
+
+int64_t Mesh::degree(StringRef axis) const {
+  for (const MeshAxis &candidate : axes)
+    if (candidate.name == axis)
+      return candidate.degree;
+  return 1;
+}
+
+int64_t Mesh::ranks() const {
+  int64_t product = 1;
+  for (const MeshAxis &axis : axes)
+    product *= axis.degree;
+  return product;
+}
+
+std::string Mesh::str() const {
+  return llvm::join(llvm::map_range(axes,
+                                    [](const MeshAxis &axis) {
+                                      return axis.name + "=" +
+                                             std::to_string(axis.degree);
+                                    }),
+                    ",");
+}
+
+//===----------------------------------------------------------------------===//
+// Rules between options
+//===----------------------------------------------------------------------===//
+
+int64_t CompileOptions::microbatches() const {
+  return globalBatch ? globalBatch / (mesh.dataRanks() * microBatch) : 1;
+}
+
+/// The step's batch must be whole microbatches on every data rank.
+static Error checkBatch(const CompileOptions &options) {
+  // Far above any batch, and the product below stays in 64 bits.
+  constexpr int64_t kMaxBatch = int64_t(1) << 32;
+  if (options.microBatch > kMaxBatch || options.globalBatch > kMaxBatch)
+    return usageError("a batch of more than " + Twine(kMaxBatch) +
+                      " sequences is not supported");
+  int64_t dataRanks = options.mesh.dataRanks();
+  int64_t unit = dataRanks * options.microBatch;
+  if (!options.globalBatch || options.globalBatch % unit == 0)
+    return Error::success();
+  int64_t below = options.globalBatch / unit * unit;
+  std::string nearest = std::to_string(below + unit);
+  if (below)
+    nearest = std::to_string(below) + ", " + nearest;
+  return usageError("--global-batch=" + Twine(options.globalBatch) +
+                    " is not a multiple of data ranks " + Twine(dataRanks) +
+                    " \xC3\x97 micro-batch " + Twine(options.microBatch) +
+                    "; nearest that work: " + nearest);
+}
+
+Error CompileOptions::validate() const {
+  if (Error error = checkBatch(*this))
+    return error;
+  if (!std::isfinite(clipNorm) || clipNorm < 0)
+    return usageError("--clip-norm: expected a number above 0, or 0 for off");
+  if (sync && prefetchDistance)
+    return usageError("--sync and --prefetch-distance contradict each other; "
+                      "give one");
+  if (!prefetch && prefetchDistance)
+    return usageError("--no-prefetch and --prefetch-distance contradict each "
+                      "other; give one");
+  if (!stopAfter.empty() && emit != Emit::Mlir)
+    return usageError(
+        "--stop-after prints MLIR; it does not go with --emit=plan "
+        "or --emit=plan-text");
+  return Error::success();
+}
+
+ImportOptions CompileOptions::importOptions() const {
+  ImportOptions result;
+  result.sequence = sequence;
+  result.microBatch = microBatch;
+  result.dataRanks = mesh.dataRanks();
+  result.microbatches = microbatches();
+  result.element = dtype == Element::F32 ? ImportOptions::Element::F32
+                                         : ImportOptions::Element::BF16;
+  result.dropoutAcknowledged = dropoutAcknowledged;
+  return result;
+}
+
+llvm::SmallVector<std::string> CompileOptions::canonical() const {
+  llvm::SmallVector<std::string> result;
+  auto add = [&](StringRef option, const Twine &value) {
+    result.push_back(("--" + option + "=" + value).str());
+  };
+  add("mesh", mesh.str());
+  if (sequence)
+    add("seq", Twine(sequence));
+  add("micro-batch", Twine(microBatch));
+  add("global-batch", Twine(mesh.dataRanks() * microBatch * microbatches()));
+  add("dtype", name(dtype));
+  add("grad-dtype", name(gradDtype));
+  add("reduce-dtype", name(reduceDtype));
+  add("state-dtype", name(stateDtype));
+  add("attention-backward", "deterministic");
+  add("optimizer", optimizer == Optimizer::AdamW ? "adamw" : "sgd");
+  std::string clip;
+  llvm::raw_string_ostream(clip) << llvm::format("%.17g", clipNorm);
+  add("clip-norm", clip);
+  add("loss", "token-mean");
+  add("memory-budget",
+      memoryBudget ? std::to_string(memoryBudget) : std::string("unlimited"));
+  add("target", target);
+  if (!prefetch)
+    result.push_back("--no-prefetch");
+  if (sync)
+    result.push_back("--sync");
+  if (prefetchDistance)
+    add("prefetch-distance", Twine(*prefetchDistance));
+  return result;
+}

@@ -1,0 +1,65 @@
+//===- OutputFile.cpp - Outputs that are whole or not there ---------------===//
+
+#include "OutputFile.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace gtp;
+using llvm::Error;
+using llvm::StringRef;
+namespace fs = llvm::sys::fs;
+
+/// Ends a stream and says what went wrong on the way.
+static Error finish(llvm::raw_fd_ostream &stream, StringRef path) {
+  stream.flush();
+  if (!stream.has_error())
+    return Error::success();
+  std::error_code code = stream.error();
+  stream.clear_error();
+  return llvm::createFileError(path, code);
+}
+
+static Error
+writeDirectly(StringRef path,
+              llvm::function_ref<Error(llvm::raw_ostream &)> write) {
+  std::error_code code;
+  llvm::raw_fd_ostream stream(path, code);
+  if (code)
+    return llvm::createFileError(path, code);
+  if (Error error = write(stream))
+    return error;
+  return finish(stream, path);
+}
+
+Error gtp::writeOutput(StringRef path,
+                       llvm::function_ref<Error(llvm::raw_ostream &)> write) {
+  if (path == "-") {
+    if (Error error = write(llvm::outs()))
+      return error;
+    return finish(llvm::outs(), "standard output");
+  }
+  // A symbolic link stays one: its target is what is replaced.
+  llvm::SmallString<128> target(path);
+  fs::file_status status;
+  if (!fs::status(path, status)) {
+    if (status.type() != fs::file_type::regular_file)
+      return writeDirectly(path, write);
+    (void)fs::real_path(path, target);
+  }
+  llvm::Expected<fs::TempFile> file = fs::TempFile::create(
+      target + ".%%%%%%.tmp", fs::all_read | fs::all_write);
+  if (!file)
+    return llvm::createFileError(path, file.takeError());
+  Error error = Error::success();
+  {
+    llvm::raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
+    error = write(stream);
+    if (!error)
+      error = finish(stream, path);
+    stream.clear_error();
+  }
+  if (error)
+    return llvm::joinErrors(std::move(error), file->discard());
+  return file->keep(target);
+}

@@ -1,0 +1,80 @@
+//===- Pipeline.cpp - The passes of a compilation, in order ---------------===//
+//
+// The one place where options of the command line become options of passes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gtp/Tools/Pipeline.h"
+
+#include "gtp/Transforms/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace gtp;
+using llvm::StringRef;
+
+using PassPtr = std::unique_ptr<mlir::Pass>;
+
+static PassPtr differentiate(const CompileOptions &options) {
+  TfmDifferentiatePassOptions result;
+  result.optimizer =
+      options.optimizer == CompileOptions::Optimizer::AdamW ? "adamw" : "sgd";
+  result.clipNorm = options.clipNorm;
+  result.gradDtype = name(options.gradDtype).str();
+  result.stateDtype = name(options.stateDtype).str();
+  return createTfmDifferentiatePass(result);
+}
+
+namespace {
+struct Stage {
+  /// The pass's argument.
+  llvm::StringLiteral name;
+  PassPtr (*create)(const CompileOptions &options);
+};
+} // namespace
+
+static const Stage kStages[] = {
+    // Before differentiation, so that the gradient of a packed weight is one
+    // product too.
+    {"tfm-pack", [](const CompileOptions &) { return createTfmPackPass(); }},
+    // On the logical program: what is derived here is right on any mesh.
+    {"tfm-differentiate", differentiate},
+};
+
+static llvm::Error unknownStage(StringRef name) {
+  return usageError(
+      "'" + name + "' is no pass of the pipeline; it has " +
+      llvm::join(llvm::map_range(kStages,
+                                 [](const Stage &stage) { return stage.name; }),
+                 ", "));
+}
+
+static const Stage *findStage(StringRef name) {
+  const Stage *stage = llvm::find_if(
+      kStages, [&](const Stage &candidate) { return candidate.name == name; });
+  return stage == std::end(kStages) ? nullptr : stage;
+}
+
+llvm::Error gtp::buildPipeline(mlir::OpPassManager &passes,
+                               const CompileOptions &options, StringRef after,
+                               StringRef last) {
+  const Stage *first = std::begin(kStages), *end = std::end(kStages);
+  if (!after.empty()) {
+    first = findStage(after);
+    if (!first)
+      return unknownStage(after);
+    ++first;
+  }
+  if (!last.empty()) {
+    end = findStage(last);
+    if (!end)
+      return unknownStage(last);
+    if (++end <= first)
+      return usageError("--stop-after=" + last + ": the program went through " +
+                        after + " already");
+  }
+  for (const Stage *stage = first; stage != end; ++stage)
+    passes.addPass(stage->create(options));
+  return llvm::Error::success();
+}
