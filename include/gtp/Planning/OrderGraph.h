@@ -11,6 +11,7 @@
 
 #include "gtp/Support/Status.h"
 
+#include <cassert>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -28,13 +29,13 @@ using OpIndex = uint32_t;
 /// arrive: an operation's edges come with it.
 class OrderGraph {
 public:
-  explicit OrderGraph(unsigned numStreams = 1) : lastOnStream(numStreams) {}
+  explicit OrderGraph(unsigned numStreams = 1) : streams(numStreams) {}
 
   /// Appends an operation that runs on `stream` after the operations `after`
   /// (and after all earlier ones of its stream). Both must exist already.
   OpIndex addOp(unsigned stream, const std::vector<OpIndex> &after = {});
 
-  unsigned numStreams() const { return lastOnStream.size(); }
+  unsigned numStreams() const { return streams.size(); }
   OpIndex size() const { return ops.size(); }
   unsigned stream(OpIndex op) const { return ops[op].stream; }
   /// How many operations of its stream come before it.
@@ -46,7 +47,7 @@ public:
   OpIndex previous(OpIndex op) const { return ops[op].previous; }
   /// Operations of `stream` in order.
   const std::vector<OpIndex> &onStream(unsigned stream) const {
-    return lastOnStream[stream];
+    return streams[stream];
   }
 
   /// Strictly: no operation happens before itself.
@@ -67,7 +68,7 @@ private:
     std::vector<OpIndex> after;
   };
   std::vector<Op> ops;
-  std::vector<std::vector<OpIndex>> lastOnStream;
+  std::vector<std::vector<OpIndex>> streams;
   std::vector<uint32_t> clocks; // a row of numStreams an operation
 };
 
