@@ -1,9 +1,9 @@
 //===- TestPasses.cpp - Passes that only tests use ------------------------===//
 
-namespace gtp::test {
+#include "TestPasses.h"
 
-/// What gtp-opt calls when it is built with tests.
-void registerTestPasses();
-void registerTestPasses() {}
-
-} // namespace gtp::test
+void gtp::test::registerTestPasses() {
+  registerTestTfmStepGradients();
+  registerTestTfmUnitGradients();
+  registerTestTfmVjp();
+}
