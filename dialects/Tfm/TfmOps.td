@@ -94,6 +94,13 @@ def Tfm_MicrobatchesOp : Tfm_Op<"microbatches", [
   let arguments = (ins Variadic<AnyStaticShapeTensor>:$inputs);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
+  let extraClassDeclaration = [{
+    /// How often the region runs.
+    int64_t getMicrobatchCount() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getInputs().front().getType())
+          .getDimSize(0);
+    }
+  }];
   let hasVerifier = 1;
   let hasCustomAssemblyFormat = 1;
 }

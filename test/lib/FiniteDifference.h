@@ -25,13 +25,14 @@ template <typename Loss>
 Tensor finiteDifferences(Tensor &variable, Loss loss) {
   constexpr double step = 1e-3;
   Tensor result = variable;
-  for (auto [index, value] : llvm::enumerate(variable.values)) {
+  for (size_t i = 0; i < variable.values.size(); ++i) {
+    double &value = variable.values[i];
     double saved = value;
     auto at = [&](double offset) {
       value = saved + offset;
       return loss();
     };
-    result.values[index] =
+    result.values[i] =
         (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) /
         (12 * step);
     value = saved;

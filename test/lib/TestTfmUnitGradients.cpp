@@ -55,7 +55,7 @@ void TestTfmUnitGradientsPass::runOnOperation() {
     getOperation().emitError("expects a training step; run tfm-differentiate");
     return signalPassFailure();
   }
-  int64_t count = microbatches.getInputs().front().getType().getDimSize(0);
+  int64_t count = microbatches.getMicrobatchCount();
   Block &body = microbatches.getBody().front();
   Operation *yield = body.getTerminator();
   OpBuilder builder(yield);

@@ -134,6 +134,8 @@ VjpCase::products(ArrayRef<bool> needed) {
   SmallVector<Value> built =
       cast<tfm::DifferentiableOpInterface>(cloned).buildVjp(
           builder, given, needed, {builder.getF64Type()});
+  if (built.empty())
+    return failure();
   if (built.size() != cloned->getNumOperands())
     return op->emitError("its product has ")
            << built.size() << " values, expected " << cloned->getNumOperands();

@@ -417,7 +417,7 @@ LogicalResult Interpreter::runMicrobatches(MicrobatchesOp op) {
   for (Value result : op.getResults())
     values[result] = Tensor(result);
   Block &body = op.getBody().front();
-  int64_t count = op.getInputs().front().getType().getShape().front();
+  int64_t count = op.getMicrobatchCount();
   for (int64_t j = 0; j < count; ++j) {
     for (auto [argument, input] :
          llvm::zip_equal(body.getArguments(), op.getInputs())) {
