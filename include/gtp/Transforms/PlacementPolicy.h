@@ -1,0 +1,53 @@
+//===- PlacementPolicy.h - What each axis of the mesh is for --------------===//
+//
+// The one place that knows axes by name: which there are, which of them cut data
+// and which cut weights at rest. Everything behind it follows from placements.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_TRANSFORMS_PLACEMENTPOLICY_H
+#define GTP_TRANSFORMS_PLACEMENTPOLICY_H
+
+#include "dialects/Gtp/GtpDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gtp {
+
+/// Reads "dp=2,gtp=4"; the empty text is the mesh of one rank. Refuses what is
+/// no axis, and degrees above 1 of axes that are not supported yet.
+mlir::FailureOr<dist::MeshAttr>
+parseMesh(mlir::MLIRContext *context, llvm::StringRef text,
+          llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// Ranks that have different sequences of a batch.
+int64_t dataRanks(dist::MeshAttr mesh);
+
+/// Placements of what a training step takes.
+class PlacementPolicy {
+public:
+  PlacementPolicy(dist::MeshAttr mesh, mlir::func::FuncOp step);
+
+  /// The placement of an argument by its role: parameters, master copies and
+  /// optimizer states alike are cut along dimension 0 by storage axes from rank 2
+  /// on; tokens and labels are cut along their batch, the dimension before the
+  /// last; the rest is replicated.
+  mlir::FailureOr<dist::PlacementAttr> placeArgument(unsigned index) const;
+
+  /// Whether an argument is a parameter, its master copy or state.
+  bool isParameter(unsigned index) const;
+
+private:
+  dist::PlacementAttr placeParameter(mlir::RankedTensorType type,
+                                     int64_t granule) const;
+  mlir::FailureOr<dist::PlacementAttr>
+  placeBatch(mlir::BlockArgument argument) const;
+
+  dist::MeshAttr mesh;
+  mlir::func::FuncOp step;
+  /// The granule of each parameter, by its symbol.
+  llvm::DenseMap<mlir::Attribute, int64_t> granules;
+};
+
+} // namespace gtp
+
+#endif // GTP_TRANSFORMS_PLACEMENTPOLICY_H

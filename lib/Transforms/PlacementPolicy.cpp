@@ -1,0 +1,162 @@
+//===- PlacementPolicy.cpp - What each axis of the mesh is for ------------===//
+
+#include "gtp/Transforms/PlacementPolicy.h"
+
+#include "dialects/Tfm/TfmDialect.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace gtp;
+using namespace gtp::dist;
+
+namespace {
+struct Axis {
+  llvm::StringLiteral name;
+  bool supported;
+  bool cutsData;    ///< ranks along it have different sequences
+  bool cutsWeights; ///< weights at rest are cut along it, and gathered to be used
+};
+} // namespace
+
+/// Known axes; those that cut one dimension do so in this order, major first.
+static constexpr Axis kAxes[] = {
+    {"dp", true, true, false},    {"gtp", true, true, true},
+    {"tp", false, false, false},  {"cp", false, false, false},
+    {"ep", false, false, false},  {"egtp", false, false, false},
+};
+
+/// Bytes that rows of a shard together are a multiple of, in every stored type.
+static constexpr int64_t kShardAlignment = 16;
+
+static SmallVector<StringAttr> axesThat(MeshAttr mesh, bool Axis::*property) {
+  SmallVector<StringAttr> axes;
+  for (const Axis &axis : kAxes) {
+    auto name = StringAttr::get(mesh.getContext(), axis.name);
+    if (axis.*property && mesh.degree(name) > 1)
+      axes.push_back(name);
+  }
+  return axes;
+}
+
+FailureOr<MeshAttr>
+gtp::parseMesh(MLIRContext *context, StringRef text,
+               function_ref<InFlightDiagnostic()> emitError) {
+  SmallVector<StringAttr> names;
+  SmallVector<int64_t> degrees;
+  SmallVector<StringRef> parts;
+  if (!text.empty())
+    text.split(parts, ',');
+  for (StringRef part : parts) {
+    auto [name, number] = part.split('=');
+    int64_t degree = 0;
+    if (name.empty() || number.getAsInteger(10, degree) || degree < 1)
+      return emitError() << "mesh: \"" << part
+                         << "\" is not an axis with its degree, expected "
+                            "something like dp=2,gtp=4";
+    const Axis *axis = llvm::find_if(
+        kAxes, [&](const Axis &axis) { return axis.name == name; });
+    if (axis == std::end(kAxes)) {
+      InFlightDiagnostic diagnostic =
+          emitError() << "mesh: unknown axis: " << name << "; there are ";
+      llvm::interleaveComma(kAxes, diagnostic, [&](const Axis &axis) {
+        diagnostic << axis.name;
+      });
+      return diagnostic;
+    }
+    if (!axis->supported && degree > 1)
+      return emitError() << "mesh: not supported yet: axis " << name
+                         << " of degree " << degree << "; 1 works";
+    names.push_back(StringAttr::get(context, name));
+    degrees.push_back(degree);
+  }
+  MeshAttr mesh = MeshAttr::getChecked(emitError, context, names, degrees);
+  return mesh ? FailureOr<MeshAttr>(mesh) : FailureOr<MeshAttr>();
+}
+
+int64_t gtp::dataRanks(MeshAttr mesh) {
+  return mesh.degree(axesThat(mesh, &Axis::cutsData));
+}
+
+/// Fewest rows of a tensor whose bytes are a multiple of the alignment.
+static int64_t rowGranule(ArrayRef<int64_t> shape, Type element) {
+  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  for (int64_t size : shape.drop_front())
+    bytes = std::gcd(bytes * std::gcd(size, kShardAlignment), kShardAlignment);
+  return kShardAlignment / std::gcd(bytes, kShardAlignment);
+}
+
+PlacementPolicy::PlacementPolicy(MeshAttr mesh, func::FuncOp step)
+    : mesh(mesh), step(step) {
+  for (auto [index, type] : llvm::enumerate(step.getArgumentTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!isParameter(index) || !tensor || tensor.getRank() < 2)
+      continue;
+    int64_t &granule =
+        granules
+            .try_emplace(step.getArgAttr(index, tfm::kParameterAttr), 1)
+            .first->second;
+    // Gradients are reduced in float32 whatever is stored.
+    for (Type element : {tensor.getElementType(),
+                         Type(Float32Type::get(mesh.getContext()))})
+      granule = std::lcm(granule, rowGranule(tensor.getShape(), element));
+  }
+}
+
+bool PlacementPolicy::isParameter(unsigned index) const {
+  auto role = step.getArgAttrOfType<StringAttr>(index, tfm::kArgAttr);
+  return role && step.getArgAttr(index, tfm::kParameterAttr) &&
+         llvm::is_contained({"weight", "master", "state"}, role.getValue());
+}
+
+PlacementAttr PlacementPolicy::placeParameter(RankedTensorType type,
+                                              int64_t granule) const {
+  PlacementAttr whole = PlacementAttr::replicated(mesh, type.getShape());
+  SmallVector<StringAttr> axes = axesThat(mesh, &Axis::cutsWeights);
+  // A vector is small: gathering it would cost latency and save nothing.
+  if (type.getRank() < 2 || axes.empty())
+    return whole;
+  return whole.withDim(0, DimAttr::get(mesh.getContext(), type.getDimSize(0),
+                                       ArrayRef<StringAttr>(),
+                                       ArrayRef<int64_t>(),
+                                       ArrayRef<StringAttr>(), axes, granule));
+}
+
+FailureOr<PlacementAttr>
+PlacementPolicy::placeBatch(BlockArgument argument) const {
+  auto type = cast<RankedTensorType>(argument.getType());
+  PlacementAttr whole = PlacementAttr::replicated(mesh, type.getShape());
+  SmallVector<StringAttr> axes = axesThat(mesh, &Axis::cutsData);
+  if (axes.empty())
+    return whole;
+  if (type.getRank() < 2)
+    return emitError(argument.getLoc())
+           << "expected tokens and labels of [..., batch, sequence], found "
+           << type;
+  unsigned batch = type.getRank() - 2;
+  int64_t size = type.getDimSize(batch), ranks = mesh.degree(axes);
+  if (size % ranks)
+    return emitError(argument.getLoc())
+           << "a microbatch of " << size << " sequences cannot be cut over "
+           << axesText(axes) << " of " << mesh << ": expected a multiple of "
+           << ranks;
+  return whole.withDim(batch, DimAttr::get(mesh.getContext(), size, axes));
+}
+
+FailureOr<PlacementAttr>
+PlacementPolicy::placeArgument(unsigned index) const {
+  BlockArgument argument = step.getArgument(index);
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  if (!type || !type.hasStaticShape() || type.getEncoding())
+    return emitError(argument.getLoc())
+           << "cannot place argument #" << index << " of type "
+           << argument.getType()
+           << ": expected a tensor of static shape without a placement";
+  if (isParameter(index))
+    return placeParameter(
+        type, granules.lookup(step.getArgAttr(index, tfm::kParameterAttr)));
+  auto role = step.getArgAttrOfType<StringAttr>(index, tfm::kArgAttr);
+  if (role && (role == "tokens" || role == "labels"))
+    return placeBatch(argument);
+  return PlacementAttr::replicated(mesh, type.getShape());
+}
