@@ -54,6 +54,9 @@ def Gtp_ConvertOp : Gtp_ConversionOp<"convert"> {
   let hasFolder = 1;
 }
 
+// An enumeration prints the space before it; the empty literals in the formats
+// keep it single.
+
 //===----------------------------------------------------------------------===//
 // Partitioned. For all of them:
 // - C1: both types have the same elements, mesh and logical shape.
@@ -81,7 +84,7 @@ def Gtp_MaterializeOp : Gtp_ConversionOp<"materialize"> {
   }];
   let arguments = (ins Gtp_Tensor:$source, Gtp_PlaneAttr:$plane, Gtp_Interval:$interval);
   let assemblyFormat = [{
-    $source `plane` $plane `interval` $interval attr-dict
+    $source `plane` `` $plane `interval` $interval attr-dict
     `:` type($source) `->` type($result)
   }];
 }
@@ -130,7 +133,7 @@ def Gtp_ReduceScatterOp : Gtp_ConversionOp<"reduce_scatter"> {
                        OptionalAttr<TypeAttr>:$wire,
                        DefaultValuedAttr<Gtp_OrderAttr, "Order::Flat">:$order);
   let assemblyFormat = [{
-    $source `dim` $dim `over` custom<Axes>($axes) (`wire` $wire^)? (`order` $order^)?
+    $source `dim` $dim `over` custom<Axes>($axes) (`wire` $wire^)? (`order` `` $order^)?
     attr-dict `:` type($source) `->` type($result)
   }];
 }
@@ -152,7 +155,7 @@ def Gtp_AllReduceOp : Gtp_ConversionOp<"all_reduce"> {
   let arguments = (ins Gtp_Tensor:$source, StrArrayAttr:$axes, OptionalAttr<TypeAttr>:$wire,
                        DefaultValuedAttr<Gtp_OrderAttr, "Order::Flat">:$order);
   let assemblyFormat = [{
-    $source `over` custom<Axes>($axes) (`wire` $wire^)? (`order` $order^)?
+    $source `over` custom<Axes>($axes) (`wire` $wire^)? (`order` `` $order^)?
     attr-dict `:` type($source) `->` type($result)
   }];
 }
@@ -213,11 +216,12 @@ def Gtp_PrefetchOp : Gtp_Op<"prefetch"> {
                        OptionalAttr<Gtp_PlaneAttr>:$plane,
                        OptionalAttr<Gtp_Interval>:$interval,
                        OptionalAttr<Gtp_Dim>:$dim, OptionalAttr<StrArrayAttr>:$axes,
-                       OptionalAttr<TypeAttr>:$wire, OptionalAttr<Gtp_OrderAttr>:$order);
+                       OptionalAttr<TypeAttr>:$wire,
+                       DefaultValuedAttr<Gtp_OrderAttr, "Order::Flat">:$order);
   let results = (outs Gtp_TicketType:$ticket);
   let assemblyFormat = [{
-    $kind $source (`plane` $plane^)? (`interval` $interval^)? (`dim` $dim^)?
-    (`over` custom<Axes>($axes)^)? (`wire` $wire^)? (`order` $order^)? attr-dict
+    `` $kind $source (`plane` `` $plane^)? (`interval` $interval^)? (`dim` $dim^)?
+    (`over` custom<Axes>($axes)^)? (`wire` $wire^)? (`order` `` $order^)? attr-dict
     `:` type($source) `->` qualified(type($ticket))
   }];
   let hasVerifier = 1;

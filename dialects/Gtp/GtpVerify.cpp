@@ -260,12 +260,14 @@ LogicalResult PrefetchOp::verify() {
     Attribute found;
     bool required, allowed;
   };
-  for (const Rule &rule : {Rule{"plane", getPlaneAttr(), weight, weight},
-                           Rule{"interval", getIntervalAttr(), weight, weight},
-                           Rule{"dim", getDimAttr(), scatters, scatters},
-                           Rule{"over", getAxesAttr(), !weight, !weight},
-                           Rule{"wire", getWireAttr(), false, reduces},
-                           Rule{"order", getOrderAttr(), false, reduces}}) {
+  for (const Rule &rule :
+       {Rule{"plane", getPlaneAttr(), weight, weight},
+        Rule{"interval", getIntervalAttr(), weight, weight},
+        Rule{"dim", getDimAttr(), scatters, scatters},
+        Rule{"over", getAxesAttr(), !weight, !weight},
+        Rule{"wire", getWireAttr(), false, reduces},
+        Rule{"order", getOrder() == Order::Flat ? Attribute() : getOrderAttr(),
+             false, reduces}}) {
     if (rule.required && !rule.found)
       return emitOpError() << stringifyCollectiveKind(kind) << " needs '"
                            << rule.name << "'";

@@ -80,8 +80,8 @@ void Conversion::cut(unsigned dim) {
   if (commonAxes(now.getDims()[dim], to.getDims()[dim]) != have)
     return;
   SmallVector<StringAttr> wanted(target(dim).drop_front(have));
-  // Storage axes cut what all compute axes leave, at their own granule: they are
-  // a step of their own.
+  // Storage axes cut what all compute axes leave, at their own granule: they
+  // are a step of their own.
   size_t compute = to.getDims()[dim].getComputeAxes().size();
   size_t storage = compute > have ? compute - have : 0;
   size_t free = 0;
@@ -118,8 +118,8 @@ void Conversion::reduce() {
 void Conversion::gather(unsigned dim) {
   DimAttr cut = now.getDims()[dim];
   SmallVector<StringAttr> axes = cut.axes();
-  auto extra = ArrayRef<StringAttr>(axes).drop_front(
-      commonAxes(cut, to.getDims()[dim]));
+  auto extra =
+      ArrayRef<StringAttr>(axes).drop_front(commonAxes(cut, to.getDims()[dim]));
   if (!extra.empty())
     step(Kind::AllGather, dim, extra, now.withDim(dim, cut.withoutLast(extra)));
 }

@@ -44,11 +44,12 @@ LogicalResult Verifier::verifyType(Value value, Operation *op) {
   if (partitioned ? hasLocalShape(type) : hasLogicalShape(type))
     return success();
   Type element = cast<RankedTensorType>(type).getElementType();
-  return op->emitOpError()
-         << "has a tensor of type " << type << " in a function that is "
-         << (partitioned ? "" : "not ") << "partitioned, expected "
-         << (partitioned ? localType(element, placement)
-                         : logicalType(element, placement));
+  return op->emitOpError() << "has a tensor of type " << type
+                           << " in a function that is "
+                           << (partitioned ? "" : "not ")
+                           << "partitioned, expected "
+                           << (partitioned ? localType(element, placement)
+                                           : logicalType(element, placement));
 }
 
 LogicalResult Verifier::verifyTypes(Operation *op) {
@@ -72,11 +73,11 @@ LogicalResult Verifier::verifyRule(tfm::PlacementOpInterface op) {
   }
   for (Value result : op->getResults()) {
     results.push_back(placementOf(result));
-    logical.push_back(logicalType(getElementTypeOrSelf(result.getType()),
-                                  results.back()));
+    logical.push_back(
+        logicalType(getElementTypeOrSelf(result.getType()), results.back()));
   }
-  InferredPlacements inferred = inferPlacements(
-      op.getPlacementRule(), mesh, operands, elements, logical);
+  InferredPlacements inferred =
+      inferPlacements(op.getPlacementRule(), mesh, operands, elements, logical);
   auto compare = [&](const char *what, ArrayRef<PlacementAttr> found,
                      ArrayRef<PlacementAttr> expected) -> LogicalResult {
     for (unsigned i = 0; i < found.size(); ++i)
@@ -109,8 +110,7 @@ LogicalResult Verifier::verifyMicrobatches(tfm::MicrobatchesOp op) {
       return op.emitOpError() << "yields " << placementOf(yielded)
                               << " for a result of " << placementOf(result);
     if (placementOf(result).getPartialKind() == PartialKind::Max)
-      return op.emitOpError() << "sums partial maxima, "
-                              << placementOf(result);
+      return op.emitOpError() << "sums partial maxima, " << placementOf(result);
   }
   return success();
 }
@@ -118,8 +118,8 @@ LogicalResult Verifier::verifyMicrobatches(tfm::MicrobatchesOp op) {
 LogicalResult Verifier::verifyReturn(func::ReturnOp op) {
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
     PlacementAttr placement = placementOf(value);
-    auto tied = function.getResultAttrOfType<IntegerAttr>(
-        index, tfm::kTiedToAttr);
+    auto tied =
+        function.getResultAttrOfType<IntegerAttr>(index, tfm::kTiedToAttr);
     PlacementAttr expected =
         tied && tied.getInt() >= 0 && tied.getInt() < function.getNumArguments()
             ? placementOf(function.getArgument(tied.getInt()))
@@ -143,21 +143,20 @@ LogicalResult Verifier::run() {
   });
   if (walked.wasInterrupted())
     return failure();
-  return success(!function
-                      .walk([&](Operation *op) -> WalkResult {
-                        if (auto placed =
-                                dyn_cast<tfm::PlacementOpInterface>(op))
-                          return verifyRule(placed);
-                        if (auto loop = dyn_cast<tfm::MicrobatchesOp>(op))
-                          return verifyMicrobatches(loop);
-                        if (auto exit = dyn_cast<func::ReturnOp>(op))
-                          return verifyReturn(exit);
-                        if (partitioned && isa<ConvertOp>(op))
-                          return op->emitOpError()
-                                 << "is left in a partitioned function";
-                        return success();
-                      })
-                      .wasInterrupted());
+  return success(
+      !function
+           .walk([&](Operation *op) -> WalkResult {
+             if (auto placed = dyn_cast<tfm::PlacementOpInterface>(op))
+               return verifyRule(placed);
+             if (auto loop = dyn_cast<tfm::MicrobatchesOp>(op))
+               return verifyMicrobatches(loop);
+             if (auto exit = dyn_cast<func::ReturnOp>(op))
+               return verifyReturn(exit);
+             if (partitioned && isa<ConvertOp>(op))
+               return op->emitOpError() << "is left in a partitioned function";
+             return success();
+           })
+           .wasInterrupted());
 }
 
 LogicalResult gtp::verifyPlacements(func::FuncOp function) {

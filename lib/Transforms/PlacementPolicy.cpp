@@ -15,15 +15,16 @@ struct Axis {
   llvm::StringLiteral name;
   bool supported;
   bool cutsData;    ///< ranks along it have different sequences
-  bool cutsWeights; ///< weights at rest are cut along it, and gathered to be used
+  bool cutsWeights; ///< weights at rest are cut along it, and gathered to be
+                    ///< used
 };
 } // namespace
 
 /// Known axes; those that cut one dimension do so in this order, major first.
 static constexpr Axis kAxes[] = {
-    {"dp", true, true, false},    {"gtp", true, true, true},
-    {"tp", false, false, false},  {"cp", false, false, false},
-    {"ep", false, false, false},  {"egtp", false, false, false},
+    {"dp", true, true, false},   {"gtp", true, true, true},
+    {"tp", false, false, false}, {"cp", false, false, false},
+    {"ep", false, false, false}, {"egtp", false, false, false},
 };
 
 /// Bytes that rows of a shard together are a multiple of, in every stored type.
@@ -48,7 +49,7 @@ gtp::parseMesh(MLIRContext *context, StringRef text,
   if (!text.empty())
     text.split(parts, ',');
   for (StringRef part : parts) {
-    auto [name, number] = part.split('=');
+    StringRef name = part.split('=').first, number = part.split('=').second;
     int64_t degree = 0;
     if (name.empty() || number.getAsInteger(10, degree) || degree < 1)
       return emitError() << "mesh: \"" << part
@@ -59,9 +60,8 @@ gtp::parseMesh(MLIRContext *context, StringRef text,
     if (axis == std::end(kAxes)) {
       InFlightDiagnostic diagnostic =
           emitError() << "mesh: unknown axis: " << name << "; there are ";
-      llvm::interleaveComma(kAxes, diagnostic, [&](const Axis &axis) {
-        diagnostic << axis.name;
-      });
+      llvm::interleaveComma(kAxes, diagnostic,
+                            [&](const Axis &axis) { diagnostic << axis.name; });
       return diagnostic;
     }
     if (!axis->supported && degree > 1)
@@ -70,7 +70,9 @@ gtp::parseMesh(MLIRContext *context, StringRef text,
     names.push_back(StringAttr::get(context, name));
     degrees.push_back(degree);
   }
-  MeshAttr mesh = MeshAttr::getChecked(emitError, context, names, degrees);
+  MeshAttr mesh =
+      MeshAttr::getChecked(emitError, context, ArrayRef<StringAttr>(names),
+                           ArrayRef<int64_t>(degrees));
   return mesh ? FailureOr<MeshAttr>(mesh) : FailureOr<MeshAttr>();
 }
 
@@ -93,17 +95,16 @@ PlacementPolicy::PlacementPolicy(MeshAttr mesh, func::FuncOp step)
     if (!isParameter(index) || !tensor || tensor.getRank() < 2)
       continue;
     int64_t &granule =
-        granules
-            .try_emplace(step.getArgAttr(index, tfm::kParameterAttr), 1)
+        granules.try_emplace(step.getArgAttr(index, tfm::kParameterAttr), 1)
             .first->second;
     // Gradients are reduced in float32 whatever is stored.
-    for (Type element : {tensor.getElementType(),
-                         Type(Float32Type::get(mesh.getContext()))})
+    for (Type element :
+         {tensor.getElementType(), Type(Float32Type::get(mesh.getContext()))})
       granule = std::lcm(granule, rowGranule(tensor.getShape(), element));
   }
 }
 
-bool PlacementPolicy::isParameter(unsigned index) const {
+bool PlacementPolicy::isParameter(unsigned index) {
   auto role = step.getArgAttrOfType<StringAttr>(index, tfm::kArgAttr);
   return role && step.getArgAttr(index, tfm::kParameterAttr) &&
          llvm::is_contained({"weight", "master", "state"}, role.getValue());
@@ -116,10 +117,10 @@ PlacementAttr PlacementPolicy::placeParameter(RankedTensorType type,
   // A vector is small: gathering it would cost latency and save nothing.
   if (type.getRank() < 2 || axes.empty())
     return whole;
-  return whole.withDim(0, DimAttr::get(mesh.getContext(), type.getDimSize(0),
-                                       ArrayRef<StringAttr>(),
-                                       ArrayRef<int64_t>(),
-                                       ArrayRef<StringAttr>(), axes, granule));
+  return whole.withDim(0,
+                       DimAttr::get(mesh.getContext(), type.getDimSize(0),
+                                    ArrayRef<StringAttr>(), ArrayRef<int64_t>(),
+                                    ArrayRef<StringAttr>(), axes, granule));
 }
 
 FailureOr<PlacementAttr>
@@ -143,8 +144,7 @@ PlacementPolicy::placeBatch(BlockArgument argument) const {
   return whole.withDim(batch, DimAttr::get(mesh.getContext(), size, axes));
 }
 
-FailureOr<PlacementAttr>
-PlacementPolicy::placeArgument(unsigned index) const {
+FailureOr<PlacementAttr> PlacementPolicy::placeArgument(unsigned index) {
   BlockArgument argument = step.getArgument(index);
   auto type = dyn_cast<RankedTensorType>(argument.getType());
   if (!type || !type.hasStaticShape() || type.getEncoding())

@@ -20,8 +20,8 @@ struct ConversionStep {
 /// and logical shape. What shrinks a value comes before what moves it: cuts
 /// along free axes (a reduce-scatter where the value is partial, else a slice),
 /// then all-reduces of what is left, then gathers, then cuts along axes that
-/// the gathers freed, then the cut to a partial sum. Fails where a partial value
-/// would change its kind.
+/// the gathers freed, then the cut to a partial sum. Fails where a partial
+/// value would change its kind.
 mlir::FailureOr<llvm::SmallVector<ConversionStep>>
 planConversion(dist::PlacementAttr from, dist::PlacementAttr to,
                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);

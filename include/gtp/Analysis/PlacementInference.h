@@ -19,9 +19,10 @@ struct InferredPlacements {
 /// A factor takes the cut of the operand whose dimension has most axes, the
 /// first among equals; storage cuts only where the rule accepts them, and
 /// compute cuts only if they give whole units. An axis cuts one factor: the
-/// first, others lose it and what it is major to. Operands are partial where the
-/// rule is linear, all over the same axes, and nowhere else. A result is partial
-/// over the axes that cut factors it does not have, and those of its operands.
+/// first, others lose it and what it is major to. Operands are partial where
+/// the rule is linear, all over the same axes, and nowhere else. A result is
+/// partial over the axes that cut factors it does not have, and those of its
+/// operands.
 ///
 /// `results` are the types of the results of logical shape; `elements` the
 /// element types of the operands.

@@ -65,4 +65,81 @@ def TfmDifferentiatePass : Pass<"tfm-differentiate", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// gtp: the program of a rank
+//===----------------------------------------------------------------------===//
+
+def GtpPlacePass : Pass<"gtp-place", "::mlir::ModuleOp"> {
+  let summary = "gives every value of the training step a placement";
+  let description = [{
+    Builds a new function in the place of each. Its arguments are placed by their
+    role (`PlacementPolicy.h`); each op's rule then says which placements it needs
+    and which its results have, and a `gtp.convert` stands where a value has
+    another. Weights that rest in pieces are converted anew for each use; other
+    conversions stand once, behind the definition. What a microbatch yields for an
+    optimizer's update is converted to the placement of the updated parameter inside
+    the region; other partial sums are reduced where they are needed.
+
+    ```mlir
+    %y = tfm.linear %x, %w : (tensor<8x4x64xf32>, tensor<96x64xf32>) -> tensor<8x4x96xf32>
+    ```
+    becomes
+    ```mlir
+    %full = gtp.convert %w : tensor<96x64xf32, #stored> -> tensor<96x64xf32, #whole>
+    %y = tfm.linear %x, %full
+        : (tensor<8x4x64xf32, #x>, tensor<96x64xf32, #whole>) -> tensor<8x4x96xf32, #y>
+    ```
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "\"\"",
+           "degrees of the axes in rank order, the last varies fastest: dp=2,gtp=4">,
+  ];
+  let dependentDialects = ["::gtp::dist::GtpDialect", "::gtp::tfm::TfmDialect"];
+}
+
+def GtpPartitionPass : Pass<"gtp-partition", "::mlir::func::FuncOp"> {
+  let summary = "makes a placed function the program of one rank";
+  let description = [{
+    Types get the shapes of a rank, and conversions become collectives. A gather of an
+    argument's shards becomes `gtp.materialize`: uses of one weight with no use of
+    another between them are one interval and share it, right before the first use.
+    Other conversions become the steps of `PlacementConversion.h`, in their place.
+
+    Establishes: the function is `gtp.partitioned`, has no `gtp.convert`, and
+    `gtp-verify-placements` holds.
+  }];
+  let options = [
+    Option<"reduceDtype", "reduce-dtype", "std::string", "\"\"",
+           "type in which tensors of rank 1 and more are reduced: f32 or bf16; their "
+           "own when empty">,
+  ];
+  let dependentDialects = ["::gtp::dist::GtpDialect"];
+}
+
+def GtpPrefetchPass : Pass<"gtp-prefetch", "::mlir::func::FuncOp"> {
+  let summary = "makes collectives asynchronous";
+  let description = [{
+    Applies the decisions attached to collectives of a partitioned function.
+    `gtp.materialize` becomes a `gtp.prefetch` behind the op at position `gtp.trigger`
+    of the block (its own position without one), a `gtp.await` before the first use
+    and a `gtp.release` behind the last. Reductions and other gathers become a
+    prefetch in their place, an await before the first use, and a release of their
+    operand: before the op at position `gtp.release_before`, else behind the await.
+    Gathers with one trigger keep their order.
+  }];
+  let options = [
+    Option<"sync", "sync", "bool", "false",
+           "leave every collective as it is, and drop the decisions">,
+  ];
+  let dependentDialects = ["::gtp::dist::GtpDialect"];
+}
+
+def GtpVerifyPlacementsPass : Pass<"gtp-verify-placements", "::mlir::func::FuncOp"> {
+  let summary = "checks that every op is placed by its rule";
+  let description = [{
+    What `gtp-place` and `gtp-partition` establish (`PlacementVerification.h`); both run
+    it at their end.
+  }];
+}
+
 #endif // GTP_TRANSFORMS_PASSES

@@ -1,7 +1,8 @@
 //===- PlacementPolicy.h - What each axis of the mesh is for --------------===//
 //
-// The one place that knows axes by name: which there are, which of them cut data
-// and which cut weights at rest. Everything behind it follows from placements.
+// The one place that knows axes by name: which there are, which of them cut
+// data and which cut weights at rest. Everything behind it follows from
+// placements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,13 +29,13 @@ public:
   PlacementPolicy(dist::MeshAttr mesh, mlir::func::FuncOp step);
 
   /// The placement of an argument by its role: parameters, master copies and
-  /// optimizer states alike are cut along dimension 0 by storage axes from rank 2
-  /// on; tokens and labels are cut along their batch, the dimension before the
-  /// last; the rest is replicated.
-  mlir::FailureOr<dist::PlacementAttr> placeArgument(unsigned index) const;
+  /// optimizer states alike are cut along dimension 0 by storage axes from rank
+  /// 2 on; tokens and labels are cut along their batch, the dimension before
+  /// the last; the rest is replicated.
+  mlir::FailureOr<dist::PlacementAttr> placeArgument(unsigned index);
 
   /// Whether an argument is a parameter, its master copy or state.
-  bool isParameter(unsigned index) const;
+  bool isParameter(unsigned index);
 
 private:
   dist::PlacementAttr placeParameter(mlir::RankedTensorType type,
