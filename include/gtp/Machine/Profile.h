@@ -108,7 +108,8 @@ public:
   /// What a process holds besides the arena.
   int64_t overheadBytes(int64_t communicators) const;
 
-  // Plain data below: what the file says, see docs in lib/Machine/profiles.
+  // What the file says, in its order; docs/target-profiles.md explains each
+  // number. Sources are in the file alone.
   struct Rate {
     std::string kernel; ///< empty: any kernel of the class
     DType dtype = DType::F32;
@@ -127,17 +128,17 @@ public:
     bool acrossDomains = false; ///< can leave a link domain
   };
   struct ScratchTerm {
-    int64_t bytes = 0;
+    int64_t bytes = 0; ///< times the product of `dims`
     std::vector<std::string> dims;
   };
   struct Scratch {
     std::string kernel;
     int64_t constantBytes = 0;
-    std::vector<ScratchTerm>
-        terms; ///< largest of what calls need: sum of products
+    std::vector<ScratchTerm> terms; ///< summed
   };
 
   std::string profileName;
+  std::string text; ///< the bytes that were parsed, for the plan's hash of them
   int64_t memoryBytes = 0;
   int64_t contextBytes = 0, communicatorBytes = 0, graphBytes = 0;
   int64_t launchNs = 0;

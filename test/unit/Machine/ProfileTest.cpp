@@ -1,0 +1,263 @@
+//===- ProfileTest.cpp - Profiles are read strictly and price sanely ------===//
+
+#include "gtp/Machine/Profile.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <random>
+
+using namespace gtp::machine;
+
+static Profile builtin(const std::string &name) {
+  auto profile = Profile::load(name);
+  EXPECT_TRUE(profile.isOk()) << profile.message();
+  return profile.isOk() ? *profile : Profile();
+}
+
+/// The text of the H200 profile with one thing replaced.
+static std::string edited(const std::string &from, const std::string &to) {
+  std::string text(*Profile::builtinText("h200"));
+  size_t position = text.find(from);
+  EXPECT_NE(position, std::string::npos) << from;
+  return text.replace(position, from.size(), to);
+}
+
+static std::string parseError(const std::string &text) {
+  return Profile::parse(text).message();
+}
+
+TEST(Profile, BuiltinsLoad) {
+  EXPECT_EQ(Profile::builtinNames(),
+            (std::vector<std::string>{"cpu", "gb200", "h100", "h200"}));
+  for (const std::string &name : Profile::builtinNames()) {
+    Profile profile = builtin(name);
+    EXPECT_EQ(profile.profileName, name);
+    EXPECT_EQ(profile.text, *Profile::builtinText(name));
+    EXPECT_GT(profile.memoryBytes, profile.overheadBytes(8));
+  }
+}
+
+TEST(Profile, ErrorsSayWhereAndWhatWouldWork) {
+  EXPECT_EQ(parseError(edited("\"bytes\": 149250113536", "\"bytes\": -1")),
+            "memory.bytes: found -1, expected an integer from 1 to 2^60");
+  EXPECT_EQ(parseError(edited("\"bytes\": 149250113536", "\"bytes\": 1.5")),
+            "memory.bytes: found 1.5, expected an integer from 1 to 2^60");
+  EXPECT_EQ(
+      parseError(edited("\"bytes\": 149250113536", "\"bytes\": "
+                                                   "18446744073709551615")),
+      "memory.bytes: found 18446744073709551615, expected an integer "
+      "from 1 to 2^60");
+  EXPECT_EQ(parseError(edited("\"bytes\": 149250113536,", "")),
+            "memory.bytes: is missing");
+  EXPECT_EQ(parseError(edited("\"launch_ns\"", "\"lunch_ns\"")),
+            "compute.launch_ns: is missing");
+  EXPECT_EQ(parseError(edited("\"ranks_per_link_domain\"",
+                              "\"colour\": 1, \"ranks_per_link_domain\"")),
+            "network.colour: is an unknown key; known here: "
+            "cross_domain_gb_per_s, cross_domain_latency_ns, links, "
+            "ranks_per_link_domain, shared_link_permille, source");
+  EXPECT_EQ(parseError(edited("\"all_gather\"", "\"all_gathre\"")),
+            "network.links[0].collective: found 'all_gathre', expected one of "
+            "all_gather, reduce_scatter, all_reduce, all_to_all");
+  EXPECT_EQ(parseError(edited("\"symmetric\"", "\"copy_engine\"")),
+            "network.links[1]: same collective and transport as links[0]");
+  EXPECT_EQ(parseError(edited("\"keys\"", "\"sequnce\"")),
+            "scratch[1].terms[0].dims: found 'sequnce', expected some of "
+            "batch, sequence, keys, heads, kv_heads, head_dim");
+  EXPECT_EQ(parseError(edited("\"gb_per_s\": 4250", "\"gb_per_s\": \"fast\"")),
+            "memory.gb_per_s: found \"fast\", expected a number from 0.001 to "
+            "1e+09");
+  EXPECT_EQ(parseError(edited("\"vector_efficiency\": 0.88",
+                              "\"vector_efficiency\": 2")),
+            "compute.vector_efficiency: found 2, expected a number from 0.001 "
+            "to 1");
+  EXPECT_EQ(parseError(edited("\"cross_domain_gb_per_s\": 50",
+                              "\"cross_domain_gb_per_s\": 0")),
+            "network.cross_domain_gb_per_s: found 0, but link domains have 8 "
+            "ranks (0 would mean that all ranks are in one)");
+  EXPECT_EQ(parseError(edited("\"dtype\": \"f64\"", "\"dtype\": \"f64\", "
+                                                    "\"kernel\": \"x\"")),
+            "compute.rates: no rate for f64 without a kernel");
+  EXPECT_EQ(
+      parseError(edited("\"graph_bytes\"", "\"bytes\": 3, \"graph_bytes\"")),
+      "has the key 'bytes' twice");
+  EXPECT_EQ(parseError(edited("\"name\": \"h200\"", "\"name\": 200")),
+            "name: found 200, expected text");
+  EXPECT_EQ(parseError("[]"), "found a list, expected an object");
+  EXPECT_EQ(parseError("{\"name\": \"x\", \"memory\": 3}"),
+            "memory: found 3, expected an object");
+  EXPECT_EQ(parseError(std::string(100000, '[')),
+            "nests deeper than 16 levels");
+  EXPECT_EQ(parseError("{\"name\": ").rfind("is not JSON: parse error", 0), 0u);
+  EXPECT_EQ(parseError(std::string(2 << 20, ' ')),
+            "has 2097152 bytes, expected at most 1048576");
+}
+
+TEST(Profile, FilesLoad) {
+  std::string path = testing::TempDir() + "/gtp-profile-test.json";
+  std::ofstream(path) << *Profile::builtinText("h100");
+  EXPECT_EQ(Profile::load(path)->profileName, "h100");
+  std::ofstream(path) << "{}";
+  EXPECT_EQ(Profile::load(path).message(),
+            "target '" + path + "': name: is missing");
+  std::remove(path.c_str());
+  EXPECT_EQ(Profile::load("h300").message(),
+            "target 'h300' cannot be read as a file; expected cpu, gb200, "
+            "h100, h200, or a profile in JSON");
+  EXPECT_EQ(Profile::load(testing::TempDir()).message(),
+            "target '" + testing::TempDir() +
+                "' is empty or no file; expected cpu, gb200, h100, h200, or a "
+                "profile in JSON");
+}
+
+/// Any damage is an error or a profile, never a crash.
+TEST(Profile, DamagedTextIsHandled) {
+  std::mt19937 random(1);
+  std::string text(*Profile::builtinText("cpu"));
+  for (int round = 0; round < 2000; ++round) {
+    std::string damaged = text;
+    switch (random() % 3) {
+    case 0:
+      damaged.resize(random() % damaged.size());
+      break;
+    case 1:
+      damaged[random() % damaged.size()] ^= 1 << random() % 8;
+      break;
+    case 2:
+      damaged.insert(random() % damaged.size(), "99999999999999999999e999");
+      break;
+    }
+    auto profile = Profile::parse(damaged);
+    if (profile.isOk())
+      profile->kernelNs({"attention", Resource::Matrix, DType::BF16, 1, 1});
+    else
+      EXPECT_FALSE(profile.message().empty());
+  }
+}
+
+/// The measurements that the H200 profile was made from.
+TEST(Profile, H200MatchesMeasurements) {
+  Profile h200 = builtin("h200");
+  Group two = h200.group(2, 1, 2);
+  auto us = [&](CollectiveKind kind, Transport transport, int64_t mib) {
+    return double(h200.collectiveNs(kind, mib << 20, two, transport)) / 1000;
+  };
+  EXPECT_NEAR(us(CollectiveKind::AllGather, Transport::CopyEngine, 512), 711,
+              7);
+  EXPECT_NEAR(us(CollectiveKind::AllGather, Transport::CopyEngine, 32), 68, 7);
+  EXPECT_NEAR(us(CollectiveKind::AllGather, Transport::Symmetric, 128), 198, 4);
+  EXPECT_NEAR(us(CollectiveKind::AllGather, Transport::Ring, 512), 1075, 11);
+  EXPECT_NEAR(us(CollectiveKind::ReduceScatter, Transport::Symmetric, 512),
+              1046, 11);
+  EXPECT_NEAR(us(CollectiveKind::ReduceScatter, Transport::Ring, 128), 331, 4);
+  auto price = h200.collective(CollectiveKind::AllGather, 512 << 20, two);
+  ASSERT_TRUE(price.isOk());
+  EXPECT_EQ(price->transport, Transport::CopyEngine);
+  EXPECT_NEAR(double(price->contentionNs), 53000, 1000);
+  // Own shard of 256 MiB at about 4.2 TB/s.
+  EXPECT_NEAR(double(price->ownCopyNs), 128000, 3000);
+
+  // One Llama-3-8B layer's matrix products forward, at 4096 tokens.
+  constexpr int64_t kHidden = 4096;
+  int64_t total = 0, flops = 0;
+  for (int64_t rows : {6144, 4096, 28672, 14336}) {
+    int64_t work = 2 * 4096 * rows * kHidden;
+    flops += work;
+    total += h200.kernelNs({"linear", Resource::Matrix, DType::BF16, work,
+                            2 * (4096 * rows + rows * kHidden)});
+  }
+  EXPECT_NEAR(double(flops) / double(total) / 1000, 672, 15);
+
+  KernelDims dims{1, 4096, 4096, 32, 8, 128};
+  // 1 GiB for the quadratic part.
+  EXPECT_NEAR(double(h200.scratchBytes("attention_grad", dims)),
+              double(1 << 30), double(1 << 30) / 10);
+  EXPECT_EQ(h200.scratchBytes("linear", dims), 32 << 20);
+  EXPECT_EQ(h200.scratchBytes("swiglu", dims), 0);
+}
+
+TEST(Profile, CpuScratchIsTheHostKernels) {
+  Profile cpu = builtin("cpu");
+  KernelDims dims{3, 100, 100, 7, 1, 4};
+  EXPECT_EQ(cpu.scratchBytes("attention", dims), 100 * 100 * 4);
+  EXPECT_EQ(cpu.scratchBytes("attention_grad", dims), 2 * 100 * 100 * 4);
+  auto price =
+      cpu.collective(CollectiveKind::AllGather, 1 << 20, cpu.group(8, 1, 64));
+  ASSERT_TRUE(price.isOk());
+  EXPECT_EQ(price->transport, Transport::Host);
+  EXPECT_EQ(cpu.overheadBytes(4), 0);
+}
+
+TEST(Profile, GroupsKnowTheirDomains) {
+  Profile h200 = builtin("h200");
+  auto fewest = [&](int64_t degree, int64_t stride, int64_t ranks) {
+    return h200.group(degree, stride, ranks).ranksPerDomain;
+  };
+  EXPECT_EQ(fewest(8, 1, 8), 8);
+  EXPECT_EQ(fewest(8, 1, 64), 8);
+  EXPECT_EQ(fewest(4, 2, 64), 4);
+  EXPECT_EQ(fewest(8, 8, 64), 1);
+  EXPECT_EQ(fewest(16, 1, 64), 8);
+  EXPECT_EQ(fewest(16, 4, 64), 2);
+  EXPECT_EQ(fewest(6, 1, 6), 6);
+  EXPECT_EQ(fewest(6, 1, 24), 2); // ranks 6 to 11 lie in two domains
+  EXPECT_EQ(fewest(1, 1, 64), 1);
+  EXPECT_FALSE(h200.group(1, 1, 64).spansDomains());
+  EXPECT_FALSE(builtin("gb200").group(64, 1, 72).spansDomains());
+  EXPECT_FALSE(builtin("cpu").group(512, 1, 1024).spansDomains());
+}
+
+TEST(Profile, LeavingADomainCosts) {
+  Profile h200 = builtin("h200");
+  Group inside = h200.group(8, 1, 64), across = h200.group(8, 8, 64);
+  EXPECT_EQ(h200.transports(CollectiveKind::ReduceScatter, inside),
+            (std::vector<Transport>{Transport::Symmetric, Transport::Ring}));
+  EXPECT_EQ(h200.transports(CollectiveKind::ReduceScatter, across),
+            (std::vector<Transport>{Transport::Ring}));
+  int64_t bytes = 512 << 20;
+  for (CollectiveKind kind :
+       {CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+        CollectiveKind::AllReduce, CollectiveKind::AllToAll})
+    EXPECT_GT(h200.collectiveNs(kind, bytes, across),
+              4 * h200.collectiveNs(kind, bytes, inside));
+  EXPECT_EQ(h200.collective(CollectiveKind::AllGather, bytes, across,
+                            Transport::CopyEngine)
+                .message(),
+            "profile 'h200' has no price for all_gather by transport "
+            "copy_engine across link domains");
+  EXPECT_EQ(
+      h200.collectiveNs(CollectiveKind::AllGather, bytes, h200.group(1, 1, 8)),
+      0);
+}
+
+/// More work never takes less time, on any device.
+TEST(Profile, PricesAreMonotone) {
+  for (const std::string &name : Profile::builtinNames()) {
+    Profile profile = builtin(name);
+    Group group = profile.group(8, 1, 8);
+    for (DType dtype : {DType::F64, DType::F32, DType::BF16})
+      for (Resource resource :
+           {Resource::Matrix, Resource::Vector, Resource::Memory}) {
+        int64_t previous = 0;
+        for (int64_t work = 1; work < (int64_t(1) << 50); work *= 4) {
+          int64_t ns =
+              profile.kernelNs({"linear", resource, dtype, work, work / 100});
+          EXPECT_GE(ns, previous);
+          EXPECT_GE(ns, profile.launchNs);
+          previous = ns;
+        }
+      }
+    for (CollectiveKind kind :
+         {CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+          CollectiveKind::AllReduce, CollectiveKind::AllToAll}) {
+      int64_t previous = 0;
+      for (int64_t bytes = 8; bytes < (int64_t(1) << 40); bytes *= 4) {
+        int64_t ns = profile.collectiveNs(kind, bytes, group);
+        EXPECT_GE(ns, previous);
+        previous = ns;
+      }
+    }
+  }
+}
