@@ -8,12 +8,16 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <unistd.h>
 
 using namespace gtp;
 using namespace gtp::plan;
 using namespace gtp::rt::host;
 
 namespace {
+
+/// Every rank has a thread a stream.
+constexpr uint64_t kMaxHostRanks = 4096;
 
 class Decoder {
 public:
@@ -53,9 +57,19 @@ static Status needsFloat32(const std::string &what) {
                        "with --verify-only");
 }
 
+static uint64_t machineBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 Status Decoder::readMesh() {
   GTP_RETURN_IF_ERROR(verifyMesh(plan.mesh()));
   code.ranks = rankCount(plan.mesh());
+  if (code.ranks > kMaxHostRanks)
+    return Status::error("the mesh has " + std::to_string(code.ranks) +
+                         " ranks; the host backend runs up to " +
+                         std::to_string(kMaxHostRanks) +
+                         " as threads: compile for a smaller mesh");
   // A mask of axes is 64 bits.
   if (plan.mesh().axes_size() > 63)
     return Status::error("the mesh has " +
@@ -75,6 +89,15 @@ Status Decoder::readMemory() {
     return Status::error("the arena's alignment is " +
                          std::to_string(code.arenaAlignment) +
                          "; it must be a power of two up to 2^30");
+  std::optional<uint64_t> total = checkedMul(code.arenaBytes, code.ranks);
+  uint64_t machine = machineBytes();
+  if (!total || *total > machine)
+    return Status::error(
+        std::to_string(code.ranks) + " ranks of " +
+        std::to_string(code.arenaBytes) +
+        " bytes each do not fit this machine's memory of " +
+        std::to_string(machine) +
+        " bytes; compile for fewer ranks or with a --memory-budget");
   for (int i = 0; i < plan.buffers_size(); ++i) {
     const pb::Buffer &buffer = plan.buffers(i);
     std::optional<uint64_t> end = checkedAdd(buffer.offset(), buffer.size());

@@ -1,7 +1,10 @@
 //===- HostExecutorTest.cpp - Plans, run by the host backend --------------===//
 
 #include "HostPlan.h"
+#include "RaceAnnotations.h"
 #include "TrainPlan.h"
+
+#include <google/protobuf/stubs/logging.h>
 
 #include <chrono>
 #include <cmath>
@@ -266,6 +269,53 @@ TEST(HostExecutor, ABodysBufferIsPoisonedInEveryIteration) {
   EXPECT_TRUE(std::isnan(values[3]));
 }
 
+TEST(HostExecutor, WritersThatNobodyOrdersPoisonNothing) {
+  HostPlan plan;
+  uint32_t shared = plan.buffer(8);
+  pb::Region *body = plan.region(pb::Region::BODY, 4);
+  plan.fill(body, 0, part(shared, 0, 1), 1);
+  plan.fill(body, 1, part(shared, 1, 1), 2);
+  rt::BackendOptions options;
+  options.hostJitter = 1;
+  auto backend = makeBackend(plan.plan, options);
+  for (int step = 0; step < 5; ++step) {
+    ASSERT_TRUE(backend->runStep(0, nullptr).isOk());
+    EXPECT_EQ(read<uint32_t>(*backend, 0, shared, 2),
+              (std::vector<uint32_t>{0x01010101, 0x02020202}));
+  }
+}
+
+//===-- collectives over axes ---------------------------------------------===//
+
+TEST(HostExecutor, CollectivesRunOverTheirAxes) {
+  HostPlan plan({{"dp", 2}, {"gtp", 3}});
+  uint32_t own = plan.buffer(4, pb::Buffer::INPUT);
+  uint32_t rows = plan.buffer(12), sum = plan.buffer(4), all = plan.buffer(4);
+  uint32_t gtp = plan.communicator({1}), dp = plan.communicator({0});
+  uint32_t both = plan.communicator({0, 1});
+  pb::Region *once = plan.region(pb::Region::ONCE);
+  pb::Operand value = part(own, 0, 1);
+  plan.collective(once, 0, pb::Collective::ALL_GATHER, gtp, value,
+                  part(rows, 0, 3));
+  plan.collective(once, 1, pb::Collective::ALL_REDUCE, dp, value,
+                  part(sum, 0, 1));
+  plan.collective(once, 2, pb::Collective::ALL_REDUCE, both, value,
+                  part(all, 0, 1));
+  auto backend = makeBackend(plan.plan);
+  for (uint64_t rank = 0; rank < 6; ++rank)
+    write<float>(*backend, rank, own, {static_cast<float>(1 << rank)});
+  ASSERT_TRUE(backend->runStep(0, nullptr).isOk());
+  for (uint64_t rank = 0; rank < 6; ++rank) {
+    std::vector<float> half = {1, 2, 4};
+    if (rank >= 3)
+      half = {8, 16, 32};
+    EXPECT_EQ(read<float>(*backend, rank, rows, 3), half);
+    EXPECT_EQ(read<float>(*backend, rank, sum, 1)[0],
+              static_cast<float>(9 << rank % 3));
+    EXPECT_EQ(read<float>(*backend, rank, all, 1)[0], 63);
+  }
+}
+
 //===-- refusals ----------------------------------------------------------===//
 
 std::string refusal(const pb::Plan &plan) {
@@ -375,7 +425,49 @@ TEST(HostExecutor, DamagedPlansAreRefused) {
   expectRefusal(
       [](pb::Plan &plan) { plan.mutable_buffers(0)->set_offset(1 << 30); },
       "is not inside the arena");
+  expectRefusal(
+      [](pb::Plan &plan) {
+        plan.mutable_memory(0)->set_size(uint64_t(1) << 60);
+      },
+      "do not fit this machine's memory");
+  expectRefusal(
+      [](pb::Plan &plan) {
+        plan.mutable_mesh()->mutable_axes(0)->set_degree(5000);
+      },
+      "runs up to 4096");
   expectRefusal([](pb::Plan &plan) { plan.add_memory(); }, "needs one arena");
+}
+
+/// Whatever is wrong with it, a plan is refused or runs inside its memory.
+TEST(HostExecutor, MutantsOfAPlanDoNoHarm) {
+  TrainPlan train;
+  std::string bytes = train.plan().SerializeAsString();
+  uint64_t random = 1;
+  auto next = [&](uint64_t below) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    return (random >> 33) % below;
+  };
+  int run = 0;
+  google::protobuf::LogSilencer silent;
+  for (int mutant = 0; mutant < 1000; ++mutant) {
+    std::string damaged = bytes;
+    for (uint64_t flips = next(3) + 1; flips > 0; --flips)
+      damaged[next(damaged.size())] ^= static_cast<char>(1 << next(8));
+    pb::Plan plan;
+    if (!plan.ParseFromString(damaged))
+      continue;
+    rt::BackendOptions options;
+    options.stepTimeoutSeconds = 0.01;
+    auto backend = rt::createHostBackend(plan, options);
+    // Missing waits are races, which the checker refuses before this.
+    if (!backend.isOk())
+      continue;
+    ++run;
+#ifndef GTP_THREAD_SANITIZER
+    (void)(*backend)->runStep(0, nullptr).isOk();
+#endif
+  }
+  EXPECT_GT(run, 0);
 }
 
 TEST(HostExecutor, BuffersAreCheckedAtTheirEnds) {
