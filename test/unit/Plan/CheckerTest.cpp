@@ -608,3 +608,17 @@ TEST(Checker, RanksAgreeOnCollectives) {
   other.mutable_mesh()->mutable_axes(1)->set_name("tp");
   EXPECT_NE(message().find("another mesh"), std::string::npos) << message();
 }
+
+TEST(Checker, ChecksALargePlanInASecond) {
+  StepOptions options;
+  options.chain = 8000;
+  options.microbatches = 1000;
+  pb::Plan plan = buildStep(options);
+  auto start = std::chrono::steady_clock::now();
+  expectLegal(plan);
+  std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - start;
+  RecordProperty("seconds", std::to_string(seconds.count()));
+  // A second where nothing else runs and no sanitizer does.
+  EXPECT_LT(seconds.count(), 20);
+}

@@ -383,6 +383,30 @@ void StepBuilder::body() {
             b.operand(y, type, rows)},
            gain.index);
   b.attribute("eps", 1e-5);
+  // A long body: every sum in a buffer of its own, laid over an older one, and
+  // every fourth on another stream.
+  std::vector<uint32_t> ring;
+  std::vector<int> done;
+  for (int i = 0; i < o.chain; ++i) {
+    constexpr int slots = 16;
+    std::string name = "chain" + std::to_string(i);
+    uint32_t out = scratch(
+        name, n * hidden * size,
+        i < slots ? -1
+                  : static_cast<int>(ring[static_cast<size_t>(i - slots)]));
+    auto input = [&](int back) {
+      return b.operand(i < back ? x : ring[static_cast<size_t>(i - back)], type,
+                       rows);
+    };
+    uint32_t on = i % 4 == 3 ? gathers : compute;
+    done.push_back(
+        b.kernel(on, "add", {input(1), input(2), b.operand(out, type, rows)}));
+    if (i > 0 && (i % 4 == 3 || i % 4 == 0))
+      b.wait(done[static_cast<size_t>(i - 1)]);
+    else if (i == 0)
+      b.wait(embedded);
+    ring.push_back(out);
+  }
   const Weight &last = o.tied ? table : head;
   if (!o.tied) {
     // The gather is behind the norm in the list: it waits for the embedding.

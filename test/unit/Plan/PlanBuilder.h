@@ -64,6 +64,8 @@ struct StepOptions {
   bool bf16 = false;
   /// Gathered weights share one slot, as do their full gradients.
   bool reuse = true;
+  /// Sums behind the norm, each of two values before it, over few addresses.
+  int chain = 0;
 };
 
 /// Embedding, norm and head, with loss, clipping and AdamW: every kind of
