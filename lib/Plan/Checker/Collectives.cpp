@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 using namespace gtp;
 using namespace gtp::plan;
@@ -141,10 +142,12 @@ Sequences sequencesOf(const pb::Plan &plan) {
 Status compareSequences(const std::string &key, uint64_t aRank,
                         const Sequences &a, uint64_t bRank,
                         const Sequences &b) {
+  auto mine = a.find(key), others = b.find(key);
+  if (mine == a.end() && others == b.end())
+    return Status::ok();
   std::string where = "[collective-order] ranks " + std::to_string(aRank) +
                       " and " + std::to_string(bRank) +
                       " disagree on the communicator '" + key + "': ";
-  auto mine = a.find(key), others = b.find(key);
   if (mine == a.end() || others == b.end())
     return Status::error(where + "only one of them has it");
   auto [x, y] = std::mismatch(mine->second.begin(), mine->second.end(),
@@ -182,19 +185,24 @@ Status gtp::plan::checkRanks(const std::vector<const pb::Plan *> &plans) {
   if (sequences.size() == 1)
     return Status::ok();
 
-  // Each rank against the first of its groups, and that one against all.
-  for (size_t rank = 0; rank < plans.size(); ++rank) {
-    const pb::Plan &plan = *plans[rank];
-    for (int i = 0; i < plan.communicators_size(); ++i) {
-      std::vector<uint64_t> group =
-          groupOf(plan.mesh(), plan.communicators(i), rank);
-      if (group.front() != rank)
-        group.resize(1);
-      for (uint64_t other : group)
-        if (plans[other] != &plan)
-          GTP_RETURN_IF_ERROR(compareSequences(communicatorKey(plan, i), rank,
-                                               sequences[&plan], other,
-                                               sequences[plans[other]]));
+  // Each rank against the first of each of its groups; two plans are compared
+  // once for each communicator.
+  std::map<std::string, const pb::Communicator *> communicators;
+  for (const auto &[plan, sequence] : sequences)
+    for (int i = 0; i < plan->communicators_size(); ++i)
+      communicators[communicatorKey(*plan, i)] = &plan->communicators(i);
+  for (const auto &[key, communicator] : communicators) {
+    std::set<std::pair<const pb::Plan *, const pb::Plan *>> equal;
+    for (uint64_t rank = 0; rank < plans.size(); ++rank) {
+      Coordinates coordinates = coordinatesOf(first.mesh(), rank);
+      for (uint32_t axis : communicator->axes())
+        coordinates[axis] = 0;
+      uint64_t lead = rankOf(first.mesh(), coordinates);
+      if (plans[rank] == plans[lead] ||
+          !equal.insert({plans[rank], plans[lead]}).second)
+        continue;
+      GTP_RETURN_IF_ERROR(compareSequences(key, lead, sequences[plans[lead]],
+                                           rank, sequences[plans[rank]]));
     }
   }
   return Status::ok();
