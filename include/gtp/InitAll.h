@@ -11,6 +11,7 @@
 #include "dialects/Gtp/GtpDialect.h"
 #include "dialects/Plan/PlanDialect.h"
 #include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Conversion/Passes.h"
 #include "gtp/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,7 +24,10 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<tfm::TfmDialect, dist::GtpDialect, planir::PlanDialect>();
 }
 
-inline void registerAllPasses() { registerGtpTransformsPasses(); }
+inline void registerAllPasses() {
+  registerGtpTransformsPasses();
+  registerGtpConversionPasses();
+}
 
 } // namespace gtp
 

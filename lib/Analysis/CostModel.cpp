@@ -1,0 +1,266 @@
+//===- CostModel.cpp - What the ops of a partitioned step cost ------------===//
+
+#include "gtp/Analysis/CostModel.h"
+
+#include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Plan/KernelRegistry.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace gtp;
+using namespace mlir;
+
+static int64_t elementBytesOf(Type type) {
+  return (type.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+int64_t CollectiveSpec::fullBytes() const {
+  int64_t bytes = elementBytesOf(resultType.getElementType());
+  for (int64_t dim : fullShape)
+    bytes *= dim;
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// The axes that the gather of a weight joins, and the dimension.
+static void findStorage(CollectiveSpec &spec, dist::PlacementAttr shard) {
+  spec.dim = shard.storageDim().value_or(0);
+  llvm::append_range(spec.axes, shard.getDims()[spec.dim].getStorageAxes());
+}
+
+static SmallVector<StringAttr> axesOf(ArrayAttr axes) {
+  SmallVector<StringAttr> list;
+  if (axes)
+    for (Attribute axis : axes)
+      list.push_back(cast<StringAttr>(axis));
+  return list;
+}
+
+/// The local shape with `dim` of all pieces together.
+static SmallVector<int64_t> joinedShape(RankedTensorType piece, unsigned dim,
+                                        ArrayRef<StringAttr> axes) {
+  SmallVector<int64_t> shape(piece.getShape());
+  shape[dim] *= dist::placementOf(piece).getMesh().degree(axes);
+  return shape;
+}
+
+std::optional<CollectiveSpec> gtp::collectiveSpec(Operation *op) {
+  CollectiveSpec spec;
+  std::optional<Type> wire;
+  auto from = [&](dist::CollectiveKind kind, Value source, Type result) {
+    spec.kind = kind;
+    spec.source = source;
+    spec.resultType = cast<RankedTensorType>(result);
+  };
+  if (auto gather = dyn_cast<dist::MaterializeOp>(op)) {
+    from(dist::CollectiveKind::Materialize, gather.getSource(),
+         gather.getResult().getType());
+  } else if (auto gather = dyn_cast<dist::AllGatherOp>(op)) {
+    from(dist::CollectiveKind::AllGather, gather.getSource(),
+         gather.getResult().getType());
+    spec.axes = axesOf(gather.getAxes());
+    spec.dim = gather.getDim();
+  } else if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op)) {
+    from(dist::CollectiveKind::ReduceScatter, scatter.getSource(),
+         scatter.getResult().getType());
+    spec.axes = axesOf(scatter.getAxes());
+    spec.dim = scatter.getDim();
+    spec.order = scatter.getOrder();
+    wire = scatter.getWire();
+  } else if (auto reduce = dyn_cast<dist::AllReduceOp>(op)) {
+    from(dist::CollectiveKind::AllReduce, reduce.getSource(),
+         reduce.getResult().getType());
+    spec.axes = axesOf(reduce.getAxes());
+    spec.order = reduce.getOrder();
+    wire = reduce.getWire();
+  } else if (auto prefetch = dyn_cast<dist::PrefetchOp>(op)) {
+    from(prefetch.getKind(), prefetch.getSource(),
+         cast<dist::TicketType>(prefetch.getTicket().getType()).getTensor());
+    spec.axes = axesOf(prefetch.getAxesAttr());
+    spec.dim = prefetch.getDim().value_or(0);
+    spec.order = prefetch.getOrder();
+    wire = prefetch.getWire();
+  } else {
+    return std::nullopt;
+  }
+
+  auto source = cast<RankedTensorType>(spec.source.getType());
+  dist::PlacementAttr placement = dist::placementOf(source);
+  if (spec.kind == dist::CollectiveKind::Materialize)
+    findStorage(spec, placement);
+  spec.wire = wire ? *wire : Type();
+  if (!spec.wire)
+    spec.wire = source.getElementType();
+  spec.accumulation = placement.getAccumulation();
+  if (!spec.accumulation)
+    spec.accumulation = spec.wire;
+  switch (spec.kind) {
+  case dist::CollectiveKind::Materialize:
+  case dist::CollectiveKind::AllGather:
+    spec.fullShape = joinedShape(source, spec.dim, spec.axes);
+    break;
+  case dist::CollectiveKind::ReduceScatter:
+    spec.fullShape = joinedShape(spec.resultType, spec.dim, spec.axes);
+    break;
+  case dist::CollectiveKind::AllReduce:
+    spec.fullShape = llvm::to_vector(source.getShape());
+    break;
+  }
+  return spec;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+SmallVector<OpOperand *> gtp::readingUses(Value value) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : value.getUses())
+    if (!isa<dist::ReleaseOp>(use.getOwner()))
+      uses.push_back(&use);
+  return uses;
+}
+
+static const plan::KernelSpec *kernelOf(Operation *op) {
+  StringRef name = op->getName().stripDialect();
+  return plan::lookupKernel({name.data(), name.size()});
+}
+
+/// Whether the kernel of `value`'s op can write it with a pitch.
+static bool writesStrided(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result || !isa<tfm::TfmDialect>(result.getOwner()->getDialect()))
+    return false;
+  Operation *op = result.getOwner();
+  const plan::KernelSpec *spec = kernelOf(op);
+  if (!spec)
+    return false;
+  unsigned written = 0;
+  for (const plan::OperandSpec &operand : spec->operands) {
+    if (operand.role == plan::Role::Scratch ||
+        operand.access == plan::Access::Read)
+      continue;
+    if (written++ == result.getResultNumber())
+      return operand.strided && operand.access == plan::Access::Write;
+  }
+  return false;
+}
+
+bool gtp::isJoinedInPlace(Operation *concat) {
+  return llvm::all_of(concat->getOperands(), [&](Value input) {
+    Operation *def = input.getDefiningOp();
+    // A concat in a concat is left alone: one level is all that programs have.
+    return def && def->getBlock() == concat->getBlock() &&
+           !isa<tfm::ConcatOp>(def) && readingUses(input).size() == 1 &&
+           writesStrided(input);
+  });
+}
+
+bool gtp::runsKernel(Operation *op) {
+  if (isa<dist::KeepFirstOp, dist::SliceOp>(op))
+    return true;
+  if (!isa<tfm::TfmDialect>(op->getDialect()) || isa<tfm::SplitOp>(op))
+    return false;
+  if (isa<tfm::ConcatOp>(op))
+    return !isJoinedInPlace(op);
+  return kernelOf(op);
+}
+
+static machine::DType precision(Operation *op) {
+  auto result = machine::DType::BF16;
+  auto consider = [&](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || tensor.getRank() == 0)
+      return;
+    if (tensor.getElementType().isF64())
+      result = machine::DType::F64;
+    else if (tensor.getElementType().isF32() && result == machine::DType::BF16)
+      result = machine::DType::F32;
+  };
+  // Matrix units run at the speed of what they read, other kernels at that of
+  // the widest they touch.
+  llvm::for_each(op->getOperandTypes(), consider);
+  if (op->getNumOperands() == 0)
+    llvm::for_each(op->getResultTypes(), consider);
+  return result;
+}
+
+int64_t CostModel::kernelNs(Operation *op) const {
+  if (!runsKernel(op))
+    return 0;
+  StringRef name = op->getName().stripDialect();
+  machine::KernelWork work;
+  work.kernel = {name.data(), name.size()};
+  work.dtype = precision(op);
+  if (auto interface = dyn_cast<tfm::CostOpInterface>(op)) {
+    tfm::OpCost cost = interface.getCost();
+    work.flops = cost.flops;
+    work.bytes = cost.bytes;
+    switch (cost.resource) {
+    case tfm::OpCost::Resource::Matrix:
+      work.resource = machine::Resource::Matrix;
+      break;
+    case tfm::OpCost::Resource::Vector:
+      work.resource = machine::Resource::Vector;
+      break;
+    case tfm::OpCost::Resource::Memory:
+      work.resource = machine::Resource::Memory;
+      break;
+    }
+  } else {
+    work.bytes = tfm::tensorBytes(op->getOperandTypes()) +
+                 tfm::tensorBytes(op->getResultTypes());
+  }
+  return profile.kernelNs(work);
+}
+
+template <typename Attention>
+static machine::KernelDims attentionDims(Attention op) {
+  machine::KernelDims dims;
+  RankedTensorType q = op.getQ().getType(), k = op.getK().getType();
+  dims.batch = q.getDimSize(0);
+  dims.sequence = q.getDimSize(1);
+  dims.keys = k.getDimSize(1);
+  dims.heads = op.getHeads();
+  dims.kvHeads = op.getKvHeads();
+  dims.headDim = q.getDimSize(2) / std::max<int64_t>(1, dims.heads);
+  return dims;
+}
+
+int64_t CostModel::scratchBytes(Operation *op) const {
+  machine::KernelDims dims;
+  if (auto attention = dyn_cast<tfm::AttentionOp>(op))
+    dims = attentionDims(attention);
+  else if (auto gradient = dyn_cast<tfm::AttentionGradOp>(op))
+    dims = attentionDims(gradient);
+  StringRef name = op->getName().stripDialect();
+  return profile.scratchBytes({name.data(), name.size()}, dims);
+}
+
+machine::Group CostModel::group(ArrayRef<StringAttr> axes) const {
+  // Ranks of the innermost axis are the closest; outer axes of the list only
+  // make the group larger.
+  int64_t stride = 1;
+  unsigned innermost = 0;
+  for (StringAttr axis : axes)
+    innermost = std::max(innermost, mesh.position(axis));
+  for (unsigned i = innermost + 1; i < mesh.getDegrees().size(); ++i)
+    stride *= mesh.getDegrees()[i];
+  return profile.group(mesh.degree(axes), stride, mesh.size());
+}
+
+FailureOr<machine::CollectivePrice> CostModel::price(const CollectiveSpec &spec,
+                                                     Location loc) const {
+  machine::CollectiveKind kind = machine::CollectiveKind::AllReduce;
+  if (spec.isGather())
+    kind = machine::CollectiveKind::AllGather;
+  else if (spec.kind == dist::CollectiveKind::ReduceScatter)
+    kind = machine::CollectiveKind::ReduceScatter;
+  StatusOr<machine::CollectivePrice> price =
+      profile.collective(kind, spec.fullBytes(), group(spec.axes));
+  if (!price.isOk())
+    return emitError(loc) << price.message();
+  return *price;
+}

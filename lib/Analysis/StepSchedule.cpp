@@ -1,0 +1,284 @@
+//===- StepSchedule.cpp - A microbatch as a scheduling problem ------------===//
+//
+// What lives beside gathered weights and outstanding gradients is the base
+// profile: it does not depend on the schedule. It is an estimate from values,
+// and offsets decide in the end; gtp-plan-step closes the loop.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gtp/Analysis/StepSchedule.h"
+
+#include "dialects/Plan/PlanDialect.h"
+#include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Planning/Memory.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace gtp;
+using namespace mlir;
+
+static int64_t alignedBytes(int64_t bytes) {
+  return int64_t(planning::alignBytes(uint64_t(bytes)));
+}
+
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return alignedBytes(type.getNumElements() *
+                      planir::elementBytes(type.getElementType()));
+}
+
+static std::string nameOf(Operation *op) {
+  StringRef name = planir::sourceName(op->getLoc());
+  std::string text =
+      name.empty() ? op->getName().getStringRef().str() : name.str();
+  llvm::replace(text, ' ', '_');
+  return text;
+}
+
+namespace {
+
+class ProblemBuilder {
+public:
+  ProblemBuilder(func::FuncOp step, tfm::MicrobatchesOp body,
+                 const CostModel &costs)
+      : step(step), body(body), block(body.getBody().front()), costs(costs) {}
+
+  FailureOr<StepSchedule> build();
+
+private:
+  void numberOps();
+  LogicalResult addCollectives();
+  LogicalResult addOutside();
+  void addBase();
+  /// The value whose buffer holds `value`: pieces of splits and concats share.
+  Value rootOf(Value value) const;
+  FailureOr<planning::TransferCost> transferCost(const CollectiveSpec &spec,
+                                                 Location loc) const;
+  /// Compute index of the first kernel at or behind, and the last at or before,
+  /// a position of the block.
+  uint32_t firstFrom(int64_t position) const;
+  uint32_t lastUpTo(int64_t position) const;
+  std::pair<int64_t, int64_t> usePositions(Value value) const;
+
+  func::FuncOp step;
+  tfm::MicrobatchesOp body;
+  Block &block;
+  const CostModel &costs;
+  StepSchedule result;
+  /// Number of kernels before each position.
+  SmallVector<uint32_t> kernelsBefore;
+  llvm::StringSet<> communicators;
+};
+
+} // namespace
+
+void ProblemBuilder::numberOps() {
+  int64_t position = 0;
+  for (Operation &op : block) {
+    result.positions[&op] = position++;
+    kernelsBefore.push_back(result.compute.size());
+    if (!runsKernel(&op))
+      continue;
+    result.compute.push_back(&op);
+    result.problem.ops.push_back({costs.kernelNs(&op), nameOf(&op)});
+  }
+  kernelsBefore.push_back(result.compute.size());
+  result.problem.base = planning::BaseProfile(result.compute.size());
+}
+
+uint32_t ProblemBuilder::firstFrom(int64_t position) const {
+  uint32_t last = result.compute.size() - 1;
+  return std::min(kernelsBefore[position], last);
+}
+
+uint32_t ProblemBuilder::lastUpTo(int64_t position) const {
+  return std::max<uint32_t>(kernelsBefore[position + 1], 1) - 1;
+}
+
+std::pair<int64_t, int64_t> ProblemBuilder::usePositions(Value value) const {
+  int64_t first = INT64_MAX, last = -1;
+  for (Operation *user : value.getUsers()) {
+    auto found = result.positions.find(user);
+    if (found == result.positions.end())
+      continue;
+    first = std::min(first, found->second);
+    last = std::max(last, found->second);
+  }
+  return {first, last};
+}
+
+FailureOr<planning::TransferCost>
+ProblemBuilder::transferCost(const CollectiveSpec &spec, Location loc) const {
+  FailureOr<machine::CollectivePrice> price = costs.price(spec, loc);
+  if (failed(price))
+    return failure();
+  planning::TransferCost cost;
+  cost.durationNs =
+      price->durationNs + (spec.isGather() ? price->ownCopyNs : 0);
+  cost.contentionNs = price->contentionNs;
+  cost.slowdownPermille = price->slowdownPermille;
+  return cost;
+}
+
+LogicalResult ProblemBuilder::addCollectives() {
+  uint32_t numOps = result.compute.size();
+  for (Operation &op : block) {
+    std::optional<CollectiveSpec> spec = collectiveSpec(&op);
+    if (!spec || op.use_empty())
+      continue;
+    FailureOr<planning::TransferCost> cost = transferCost(*spec, op.getLoc());
+    if (failed(cost))
+      return failure();
+    Value value = op.getResult(0);
+    auto [first, last] = usePositions(value);
+    int64_t own = result.positions.lookup(&op);
+    if (isa<dist::MaterializeOp>(op)) {
+      planning::Gather gather;
+      gather.bytes = alignedBytes(spec->fullBytes());
+      gather.cost = *cost;
+      gather.firstUse = firstFrom(first);
+      gather.lastUse = std::max(gather.firstUse, lastUpTo(last));
+      gather.name = nameOf(&op);
+      result.problem.gathers.push_back(gather);
+      result.gathers.push_back(&op);
+      continue;
+    }
+    if (spec->isGather())
+      continue; // gathered activations are not scheduled yet
+    planning::Reduction reduction;
+    // An all-reduce works in place, or on the shard that a scatter left.
+    bool scatters = spec->kind == dist::CollectiveKind::ReduceScatter;
+    reduction.bytes = scatters ? alignedBytes(spec->fullBytes()) : 0;
+    reduction.cost = *cost;
+    reduction.producer = lastUpTo(own);
+    bool leaves = llvm::all_of(value.getUsers(), [](Operation *user) {
+      return isa<tfm::YieldOp>(user) || collectiveSpec(user);
+    });
+    reduction.consumer = leaves ? numOps : firstFrom(first);
+    if (reduction.consumer <= reduction.producer)
+      reduction.consumer = numOps;
+    reduction.name = nameOf(&op);
+    result.problem.reductions.push_back(reduction);
+    result.reductions.push_back(&op);
+  }
+  return success();
+}
+
+LogicalResult ProblemBuilder::addOutside() {
+  step.walk([&](Operation *op) {
+    std::optional<CollectiveSpec> spec = collectiveSpec(op);
+    if (!spec)
+      return;
+    std::string key = spec->isGather() ? "gather" : "reduce";
+    if (!spec->isGather() && spec->resultType.getRank() == 0)
+      key = "scalar";
+    for (StringAttr axis : spec->axes)
+      key += "_" + axis.str();
+    communicators.insert(key);
+  });
+  result.communicators = communicators.size();
+  for (Operation &op : step.getBody().front()) {
+    result.outsideComputeNs += costs.kernelNs(&op);
+    if (std::optional<CollectiveSpec> spec = collectiveSpec(&op)) {
+      FailureOr<machine::CollectivePrice> price =
+          costs.price(*spec, op.getLoc());
+      if (failed(price))
+        return failure();
+      result.outsideStallNs += price->durationNs;
+    }
+  }
+  return success();
+}
+
+Value ProblemBuilder::rootOf(Value value) const {
+  while (true) {
+    if (auto split = value.getDefiningOp<tfm::SplitOp>()) {
+      value = split.getX();
+      continue;
+    }
+    SmallVector<OpOperand *> uses = readingUses(value);
+    auto concat = uses.size() == 1
+                      ? dyn_cast<tfm::ConcatOp>(uses.front()->getOwner())
+                      : tfm::ConcatOp();
+    if (!concat || !isJoinedInPlace(concat))
+      return value;
+    value = concat.getResult();
+  }
+}
+
+void ProblemBuilder::addBase() {
+  planning::BaseProfile &base = result.problem.base;
+  int64_t always = 0;
+  for (Value argument : step.getArguments())
+    always += bytesOf(argument);
+  for (Operation &op : step.getBody().front())
+    if (result.positions.empty() || &op != body.getOperation())
+      for (Value value : op.getResults())
+        if (llvm::any_of(value.getUsers(), [&](Operation *user) {
+              return block.findAncestorOpInBlock(*user);
+            }))
+          always += bytesOf(value);
+
+  // A sum is held all the time when iterations add to it, else from the end of
+  // what makes it.
+  for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
+    int64_t bytes = bytesOf(operand.get());
+    Operation *def = operand.get().getDefiningOp();
+    if (result.repeat > 1 || !def || !result.positions.contains(def))
+      always += bytes;
+    else
+      base.addUntilEnd(lastUpTo(result.positions.lookup(def)), bytes);
+  }
+  base.addAlways(always);
+
+  // First and last kernel that touch each buffer.
+  llvm::MapVector<Value, std::pair<uint32_t, uint32_t>> lives;
+  auto touch = [&](Value value, uint32_t kernel) {
+    Value root = rootOf(value);
+    auto [it, isNew] = lives.insert({root, {kernel, kernel}});
+    if (!isNew)
+      it->second.second = std::max(it->second.second, kernel);
+  };
+  DenseSet<Value> counted; // in gathers, reductions or sums
+  for (Operation &op : block)
+    if (std::optional<CollectiveSpec> spec = collectiveSpec(&op)) {
+      counted.insert(op.getResult(0));
+      counted.insert(spec->source);
+    }
+  for (Value value : block.getTerminator()->getOperands())
+    counted.insert(value);
+  for (auto [index, op] : llvm::enumerate(result.compute)) {
+    for (Value value : op->getResults())
+      touch(value, index);
+    for (Value value : op->getOperands())
+      if (value.getParentBlock() == &block && !isa<BlockArgument>(value))
+        touch(value, index);
+    if (int64_t scratch = costs.scratchBytes(op))
+      base.addCompute(index, index, alignedBytes(scratch));
+  }
+  for (auto &[value, life] : lives)
+    if (!counted.contains(value))
+      base.addCompute(life.first, life.second, bytesOf(value));
+}
+
+FailureOr<StepSchedule> ProblemBuilder::build() {
+  result.repeat =
+      cast<RankedTensorType>(body.getInputs().front().getType()).getDimSize(0);
+  numberOps();
+  if (result.compute.empty())
+    return body.emitOpError("has no kernel to schedule");
+  result.problem.sharedLinkPermille = costs.machine().sharedLinkPermille;
+  if (failed(addCollectives()) || failed(addOutside()))
+    return failure();
+  addBase();
+  return std::move(result);
+}
+
+FailureOr<StepSchedule> gtp::stepSchedule(func::FuncOp step,
+                                          const CostModel &costs) {
+  auto bodies = llvm::to_vector(step.getOps<tfm::MicrobatchesOp>());
+  if (bodies.size() != 1 || bodies.front().getInputs().empty())
+    return step.emitOpError() << "has " << bodies.size()
+                              << " tfm.microbatches, expected one with inputs";
+  return ProblemBuilder(step, bodies.front(), costs).build();
+}

@@ -1,0 +1,96 @@
+//===- GtpToPlan.h - The conversion's shared pieces -----------------------===//
+
+#ifndef GTP_LIB_CONVERSION_GTPTOPLAN_H
+#define GTP_LIB_CONVERSION_GTPTOPLAN_H
+
+#include "ParameterTable.h"
+#include "StepBuilder.h"
+#include "gtp/Analysis/CostModel.h"
+
+namespace gtp {
+
+/// Maps the values of a partitioned training step to views of buffers. A value
+/// gets its place before the op that makes it is converted: the place that its
+/// use prescribes (an output, a sum over microbatches, a piece of a concat, an
+/// in-place all-reduce), or else a new buffer.
+class Places {
+public:
+  explicit Places(StepBuilder &steps) : steps(steps) {}
+
+  /// Where a converted value is; asserts that there is one.
+  const Slot &operator[](mlir::Value value) const;
+  bool has(mlir::Value value) const { return slots.contains(value); }
+  void set(mlir::Value value, const Slot &slot) { slots[value] = slot; }
+
+  /// Prescribes where the op that makes `value` writes it.
+  void assign(mlir::Value value, const Slot &slot) {
+    assigned[producedValue(value)] = slot;
+  }
+  bool isAssigned(mlir::Value value) const {
+    return assigned.contains(producedValue(value));
+  }
+
+  /// Where the op that defines `value` (a result or a ticket) shall write it.
+  Slot destination(mlir::Value value);
+
+  /// Bytes behind the value that its padded buffer has; 0 when it is not
+  /// padded.
+  int64_t tailBytes(mlir::Value value) const;
+
+  /// A new buffer of a kind for a tensor, with room for `padded` rows.
+  Slot allocate(mlir::Location loc, planir::BufferKind kind,
+                mlir::RankedTensorType type, int64_t paddedBytes,
+                llvm::StringRef name);
+
+  /// The view of a tensor type at the start of a buffer.
+  static planir::ViewAttr wholeView(mlir::RankedTensorType type);
+  static int64_t bytesOf(mlir::RankedTensorType type);
+
+  /// A ticket for what is awaited, other values themselves.
+  static mlir::Value producedValue(mlir::Value value);
+  /// What is awaited of a ticket, other values themselves.
+  static mlir::Value awaitedValue(mlir::Value value);
+  static mlir::RankedTensorType tensorType(mlir::Value value);
+
+  /// Whether an all-reduce of `source` may work in its memory.
+  bool reducesInPlace(mlir::Value source) const;
+
+private:
+  /// Bytes that the value's buffer needs for the padding that collectives on it
+  /// touch.
+  static int64_t paddedBytes(mlir::Value value);
+  Slot joined(mlir::OpOperand &use);
+
+  StepBuilder &steps;
+  llvm::DenseMap<mlir::Value, Slot> slots, assigned;
+};
+
+/// The communicators of a plan, made as they are needed.
+class Communicators {
+public:
+  explicit Communicators(dist::MeshAttr mesh) : mesh(mesh) {}
+  mlir::FlatSymbolRefAttr get(planir::Purpose purpose,
+                              llvm::ArrayRef<mlir::StringAttr> axes);
+  void emit(mlir::OpBuilder &builder, mlir::Location loc) const;
+
+private:
+  struct Entry {
+    mlir::FlatSymbolRefAttr symbol;
+    planir::Purpose purpose;
+    llvm::SmallVector<int64_t> axes;
+  };
+  dist::MeshAttr mesh;
+  llvm::SmallVector<Entry> entries;
+};
+
+/// The plan's attributes that describe model, numerics and origin.
+void describeProgram(planir::ProgramOp program, mlir::ModuleOp module,
+                     const ParameterTable &parameters, mlir::func::FuncOp step,
+                     tfm::MicrobatchesOp body, const CostModel &costs);
+/// `plan.parameter` of an entry.
+void emitParameter(mlir::OpBuilder &builder, const ParameterEntry &entry,
+                   const Places &places);
+
+} // namespace gtp
+
+#endif // GTP_LIB_CONVERSION_GTPTOPLAN_H

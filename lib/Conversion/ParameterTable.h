@@ -1,0 +1,57 @@
+//===- ParameterTable.h - Parameters and the values that are theirs -------===//
+
+#ifndef GTP_LIB_CONVERSION_PARAMETERTABLE_H
+#define GTP_LIB_CONVERSION_PARAMETERTABLE_H
+
+#include "dialects/Tfm/TfmDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <optional>
+
+namespace gtp {
+
+struct ParameterEntry {
+  tfm::ParameterOp op;
+  mlir::BlockArgument weight, master; ///< master may be null
+  llvm::SmallVector<mlir::BlockArgument, 2> states;
+  /// Result of tfm.microbatches that its update reads.
+  mlir::Value gradient;
+  bool decay = false;
+  /// Reads of it in the forward pass.
+  int64_t uses = 0;
+};
+
+/// Which values of a training step are weights, and which are gradients, of
+/// which parameter.
+class ParameterTable {
+public:
+  /// Reports what does not fit.
+  static mlir::FailureOr<ParameterTable> build(mlir::func::FuncOp step,
+                                               tfm::MicrobatchesOp body);
+
+  llvm::ArrayRef<ParameterEntry> entries() const { return list; }
+  /// The parameter whose shard, full weight or state a value is; or null.
+  mlir::FlatSymbolRefAttr weightOf(mlir::Value value) const {
+    return weights.lookup(value);
+  }
+  /// The parameter to whose gradient a value contributes; or null.
+  mlir::FlatSymbolRefAttr gradientOf(mlir::Value value) const {
+    return gradients.lookup(value);
+  }
+
+private:
+  mlir::LogicalResult readArguments(mlir::func::FuncOp step);
+  mlir::LogicalResult readUpdates(mlir::func::FuncOp step,
+                                  tfm::MicrobatchesOp body);
+  void traceWeights(mlir::Block &block);
+  void traceGradient(ParameterEntry &entry, mlir::Value gradient,
+                     tfm::MicrobatchesOp body);
+
+  llvm::SmallVector<ParameterEntry> list;
+  llvm::DenseMap<mlir::StringAttr, unsigned> positions;
+  llvm::DenseMap<mlir::Value, mlir::FlatSymbolRefAttr> weights, gradients;
+};
+
+} // namespace gtp
+
+#endif // GTP_LIB_CONVERSION_PARAMETERTABLE_H

@@ -1,0 +1,60 @@
+//===- PlanAssignMemory.cpp - Offsets in the arena ------------------------===//
+
+#include "gtp/Analysis/PlanOrder.h"
+#include "gtp/Conversion/Passes.h"
+#include "gtp/Conversion/PlanStats.h"
+#include "gtp/Conversion/PlanToProto.h"
+
+namespace gtp {
+#define GEN_PASS_DEF_PLANASSIGNMEMORYPASS
+#include "gtp/Conversion/Passes.h.inc"
+} // namespace gtp
+
+using namespace gtp;
+using namespace gtp::planir;
+using namespace mlir;
+
+/// Largest number of bytes that gathered weights hold at once.
+static int64_t gatheredPeak(const PlanLifetimes &lifetimes) {
+  planning::MemoryProblem gathered;
+  gathered.regions = lifetimes.problem.regions;
+  for (auto [isGathered, buffer] :
+       llvm::zip(lifetimes.gathered, lifetimes.problem.buffers))
+    if (isGathered)
+      gathered.buffers.push_back(buffer);
+  return gathered.buffers.empty() ? 0 : gathered.maxLiveBytes();
+}
+
+LogicalResult gtp::assignMemory(ProgramOp program) {
+  PlanLifetimes lifetimes = lifetimesOf(program);
+  planning::MemoryProblem &problem = lifetimes.problem;
+  for (auto [buffer, entry] : llvm::zip(lifetimes.buffers, problem.buffers))
+    if (entry.accesses.empty())
+      return buffer.emitOpError("is never touched");
+  if (Status status = problem.check(); !status.isOk())
+    return program.emitOpError()
+           << "has no memory problem: " << status.message();
+  planning::MemoryProblem::Solution solution = problem.solve();
+  if (Status status = problem.verify(solution); !status.isOk())
+    return program.emitOpError() << "got a wrong packing: " << status.message();
+
+  for (auto [buffer, offset] : llvm::zip(lifetimes.buffers, solution.offsets))
+    buffer.setOffset(int64_t(offset));
+  program.setArena(solution.arenaBytes);
+  setClaim(program, "persistent_bytes", problem.persistentBytes());
+  setClaim(program, "arena_bytes", solution.arenaBytes);
+  setClaim(program, "max_live_bytes", solution.maxLiveBytes);
+  setClaim(program, "gathered_peak_bytes", gatheredPeak(lifetimes));
+  return success();
+}
+
+namespace {
+struct PlanAssignMemoryPass
+    : public gtp::impl::PlanAssignMemoryPassBase<PlanAssignMemoryPass> {
+  void runOnOperation() override {
+    ProgramOp program = findProgram(getOperation());
+    if (!program || failed(assignMemory(program)))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,183 @@
+//===- PlanHeader.cpp - What a plan says of model, mesh and origin --------===//
+
+#include "GtpToPlan.h"
+#include "gtp/Conversion/Passes.h"
+#include "gtp/Conversion/PlanStats.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace gtp;
+using namespace gtp::planir;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Communicators
+//===----------------------------------------------------------------------===//
+
+FlatSymbolRefAttr Communicators::get(Purpose purpose,
+                                     ArrayRef<StringAttr> axes) {
+  // Entries are few: one for each purpose and set of axes.
+  std::string name = stringifyEnum(purpose).str();
+  SmallVector<int64_t> positions;
+  for (StringAttr axis : mesh.sorted(axes)) {
+    name += "_" + axis.str();
+    positions.push_back(mesh.position(axis));
+  }
+  auto symbol = FlatSymbolRefAttr::get(mesh.getContext(), name);
+  if (llvm::none_of(entries,
+                    [&](const Entry &entry) { return entry.symbol == symbol; }))
+    entries.push_back({symbol, purpose, positions});
+  return symbol;
+}
+
+void Communicators::emit(OpBuilder &builder, Location loc) const {
+  for (const Entry &entry : entries)
+    CommunicatorOp::create(builder, loc, entry.symbol.getValue(), entry.purpose,
+                           entry.axes);
+}
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
+
+static DictionaryAttr modelFields(ModuleOp module,
+                                  const ParameterTable &parameters,
+                                  func::FuncOp step, tfm::MicrobatchesOp body) {
+  Builder builder(module.getContext());
+  NamedAttrList fields;
+  if (auto model = module->getAttrOfType<DictionaryAttr>(tfm::kModelAttr))
+    for (NamedAttribute entry : model)
+      if (entry.getName() != "family")
+        fields.append(entry);
+  int64_t elements = 0;
+  for (const ParameterEntry &entry : parameters.entries())
+    elements += tfm::ParameterOp(entry.op).getType().getNumElements();
+  fields.set("parameters", builder.getI64IntegerAttr(elements));
+
+  double flops = 0;
+  for (Operation &op : body.getBody().front())
+    if (auto cost = dyn_cast<tfm::CostOpInterface>(op))
+      flops += double(cost.getCost().flops);
+  auto mesh = step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr);
+  auto inputs = cast<RankedTensorType>(body.getInputs().front().getType());
+  flops *= double(mesh.size()) * double(inputs.getDimSize(0));
+  fields.set("flops_per_step", builder.getF64FloatAttr(flops));
+
+  for (Operation &op : step.getBody().front()) {
+    if (isa<tfm::AdamwOp, tfm::SgdOp>(op))
+      fields.set("optimizer",
+                 builder.getStringAttr(op.getName().stripDialect()));
+    else if (auto clip = dyn_cast<tfm::ClipScaleOp>(op))
+      fields.set("clip_norm", clip.getMaxNormAttr());
+  }
+  fields.set("loss", builder.getStringAttr("token-mean"));
+  return fields.getDictionary(module.getContext());
+}
+
+static DictionaryAttr numericsFields(const ParameterTable &parameters,
+                                     tfm::MicrobatchesOp body) {
+  MLIRContext *context = body.getContext();
+  Builder builder(context);
+  NamedAttrList fields;
+  auto element = [](Value value) {
+    return TypeAttr::get(
+        cast<RankedTensorType>(value.getType()).getElementType());
+  };
+  if (!parameters.entries().empty()) {
+    const ParameterEntry &first = parameters.entries().front();
+    fields.set("compute", element(first.weight));
+    fields.set("master", element(first.master ? first.master : first.weight));
+    if (first.gradient) {
+      fields.set("gradient", element(first.gradient));
+      fields.set("wire", element(first.gradient));
+    }
+  }
+  for (Operation &op : body.getBody().front())
+    if (std::optional<CollectiveSpec> spec = collectiveSpec(&op);
+        spec && spec->kind == dist::CollectiveKind::ReduceScatter) {
+      fields.set("wire", TypeAttr::get(spec->wire));
+      break;
+    }
+  fields.set("deterministic", builder.getBoolAttr(true));
+  fields.set("attention_backward", builder.getStringAttr("deterministic"));
+  return fields.getDictionary(context);
+}
+
+static DictionaryAttr provenanceFields(ModuleOp module,
+                                       const machine::Profile &profile) {
+  Builder builder(module.getContext());
+  NamedAttrList fields;
+  if (auto given = module->getAttrOfType<DictionaryAttr>(kProvenanceAttr))
+    for (NamedAttribute entry : given)
+      fields.append(entry);
+  if (auto model = module->getAttrOfType<DictionaryAttr>(tfm::kModelAttr))
+    if (Attribute family = model.get("family"))
+      fields.set("family", family);
+  fields.set("target", builder.getStringAttr(profile.profileName));
+  return fields.getDictionary(module.getContext());
+}
+
+/// What gtp-plan-step predicted: claims of the plan, and statistics.
+static void predictFields(ProgramOp program, ModuleOp module) {
+  auto predicted = module->getAttrOfType<DictionaryAttr>(kPlanStepAttr);
+  if (!predicted)
+    return;
+  NamedAttrList claims, stats;
+  for (NamedAttribute entry : predicted)
+    (isa<IntegerAttr>(entry.getValue()) ? claims : stats).append(entry);
+  program.setClaimsAttr(claims.getDictionary(module.getContext()));
+  program.setStatsAttr(stats.getDictionary(module.getContext()));
+}
+
+void gtp::describeProgram(ProgramOp program, ModuleOp module,
+                          const ParameterTable &parameters, func::FuncOp step,
+                          tfm::MicrobatchesOp body, const CostModel &costs) {
+  program.setModelAttr(modelFields(module, parameters, step, body));
+  program.setNumericsAttr(numericsFields(parameters, body));
+  program.setProvenanceAttr(provenanceFields(module, costs.machine()));
+  predictFields(program, module);
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+static LayoutAttr layoutOf(RankedTensorType type) {
+  MLIRContext *context = type.getContext();
+  dist::PlacementAttr placement = dist::placementOf(type);
+  dist::MeshAttr mesh = placement.getMesh();
+  auto positions = [&](ArrayRef<StringAttr> axes) {
+    return llvm::map_to_vector(
+        axes, [&](StringAttr axis) { return int64_t(mesh.position(axis)); });
+  };
+  SmallVector<DimAttr> dims;
+  for (dist::DimAttr dim : placement.getDims()) {
+    SmallVector<SegmentAttr> segments;
+    for (auto [name, size] :
+         llvm::zip(dim.getSegmentNames(), dim.getSegmentSizes()))
+      segments.push_back(SegmentAttr::get(context, name, size));
+    dims.push_back(DimAttr::get(context, dim.getSize(), segments,
+                                positions(dim.getComputeAxes()),
+                                positions(dim.getStorageAxes()),
+                                dim.getGranule() > 1 ? dim.getGranule() : 0));
+  }
+  return LayoutAttr::get(context, dims);
+}
+
+void gtp::emitParameter(OpBuilder &builder, const ParameterEntry &entry,
+                        const Places &places) {
+  tfm::ParameterOp op = entry.op;
+  auto weight = cast<RankedTensorType>(entry.weight.getType());
+  // The verifier of tfm.parameter admits these names only.
+  Init init = symbolizeInit(op.getInit()).value_or(Init::Normal);
+  SmallVector<Value> states = llvm::map_to_vector(
+      entry.states, [&](Value state) { return places[state].buffer; });
+  ArrayAttr tied = op.getTied();
+  ParameterOp::create(
+      builder, op.getLoc(), op.getSymName(), op.getType().getShape(),
+      layoutOf(weight), init, op.getTensorNames(), op.getTensorRows(),
+      tied && !tied.empty() ? tied : ArrayAttr(), entry.uses, entry.decay,
+      /*frozen=*/!entry.gradient, places[entry.weight].buffer,
+      entry.master ? places[entry.master].buffer : Value(), states,
+      entry.gradient ? places[entry.gradient].buffer : Value());
+}
