@@ -38,10 +38,6 @@ public:
   SmallVector<ConversionStep> run();
 
 private:
-  ArrayRef<StringAttr> target(unsigned dim) {
-    targetAxes = to.getDims()[dim].axes();
-    return targetAxes;
-  }
   bool isPartialOver(StringAttr axis) const {
     return llvm::is_contained(now.getPartialAxes(), axis);
   }
@@ -69,7 +65,6 @@ private:
   void makePartial();
 
   PlacementAttr now, to;
-  SmallVector<StringAttr> targetAxes;
   SmallVector<ConversionStep> steps;
 };
 } // namespace
@@ -79,7 +74,8 @@ void Conversion::cut(unsigned dim) {
   size_t have = now.getDims()[dim].axes().size();
   if (commonAxes(now.getDims()[dim], to.getDims()[dim]) != have)
     return;
-  SmallVector<StringAttr> wanted(target(dim).drop_front(have));
+  SmallVector<StringAttr> wanted = to.getDims()[dim].axes();
+  wanted.erase(wanted.begin(), wanted.begin() + have);
   // Storage axes cut what all compute axes leave, at their own granule: they
   // are a step of their own.
   size_t compute = to.getDims()[dim].getComputeAxes().size();

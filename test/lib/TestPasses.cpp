@@ -3,6 +3,7 @@
 #include "TestPasses.h"
 
 void gtp::test::registerTestPasses() {
+  registerTestGtpLayout();
   registerTestTfmInterfaces();
   registerTestTfmStepGradients();
   registerTestTfmUnitGradients();

@@ -8,6 +8,7 @@ namespace gtp::test {
 /// What gtp-opt calls when it is built with tests.
 void registerTestPasses();
 
+void registerTestGtpLayout();
 void registerTestTfmInterfaces();
 void registerTestTfmStepGradients();
 void registerTestTfmUnitGradients();
