@@ -104,6 +104,8 @@ LogicalResult ParameterOp::verify() {
   if (type.getRank() != 1 && type.getRank() != 2)
     return emitOpError("has rank ")
            << type.getRank() << ", expected 1 or 2 ([rows] or [rows, columns])";
+  if (type.getNumElements() == 0)
+    return emitOpError("has no elements");
   if (!llvm::is_contained({"normal", "ones", "zeros"}, getInit()))
     return emitOpError("has init \"")
            << getInit() << "\", expected \"normal\", \"ones\" or \"zeros\"";
@@ -113,9 +115,9 @@ LogicalResult ParameterOp::verify() {
            << getTensorRows().size() << " row counts";
   int64_t rows = 0;
   for (int64_t count : getTensorRows()) {
-    if (count <= 0)
+    if (count <= 0 || count > type.getDimSize(0))
       return emitOpError("has a checkpoint tensor of ")
-             << count << " rows, expected at least 1";
+             << count << " rows, expected 1 to " << type.getDimSize(0);
     rows += count;
   }
   if (rows != type.getDimSize(0))

@@ -118,22 +118,25 @@ static Status verifyAttributes(const pb::Plan &plan, const pb::Kernel &kernel,
 /// What the table says of each operand by itself.
 static Status verifyOperand(const KernelSpec &kernel, const OperandSpec &spec,
                             const pb::Operand &operand) {
-  std::string where = "kernel " + std::string(kernel.name) + ": operand '" +
-                      std::string(spec.name) + "' " + describe(operand);
-  if (!dtypeSize(operand.dtype()))
-    return Status::error(where + " has no valid type");
   std::optional<uint64_t> extent = byteExtent(operand);
-  if (!extent)
-    return Status::error(where + " is too large");
-  if (*extent == 0)
-    return Status::error(where + " has no elements");
-  if (rowPitch(operand) < rowElements(operand))
-    return Status::error(where + " has a pitch below its last dimension");
-  if (!spec.strided && !isDense(operand))
-    return Status::error(where + " must be dense");
-  if (operand.accumulate() && !spec.accumulable)
-    return Status::error(where + " cannot accumulate");
-  return Status::ok();
+  const char *problem = nullptr;
+  if (!dtypeSize(operand.dtype()))
+    problem = "has no valid type";
+  else if (!extent)
+    problem = "is too large";
+  else if (*extent == 0)
+    problem = "has no elements";
+  else if (rowPitch(operand) < rowElements(operand))
+    problem = "has a pitch below its last dimension";
+  else if (!spec.strided && !isDense(operand))
+    problem = "must be dense";
+  else if (operand.accumulate() && !spec.accumulable)
+    problem = "cannot accumulate";
+  if (!problem)
+    return Status::ok();
+  return Status::error("kernel " + std::string(kernel.name) + ": operand '" +
+                       std::string(spec.name) + "' " + describe(operand) + " " +
+                       problem);
 }
 
 Status gtp::plan::verifyKernelCall(const pb::Plan &plan,

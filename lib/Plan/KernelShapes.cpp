@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
+#include <type_traits>
 
 using namespace gtp;
 using namespace gtp::plan;
@@ -60,51 +60,63 @@ public:
   }
   const pb::Operand &at(int i) const { return kernel.operands(i); }
 
-  void require(bool holds, const std::string &rule) {
-    if (problem.empty() && !holds)
-      problem = rule;
+  /// An operand in a message; rendered only when the rule is violated.
+  struct Ref {
+    std::string_view name;
+  };
+  static Ref ref(std::string_view name) { return {name}; }
+
+  template <typename... Parts>
+  void require(bool holds, const Parts &...parts) {
+    if (holds || !problem.empty())
+      return;
+    (append(parts), ...);
   }
   void type(std::string_view name, pb::DType expected) {
-    require(at(name).dtype() == expected,
-            text(name) + " must be " + dtypeName(expected));
+    require(at(name).dtype() == expected, ref(name), " must be ",
+            dtypeName(expected));
   }
   void floating(std::string_view name) {
-    require(isFloat(at(name).dtype()), text(name) + " must be a float type");
+    require(isFloat(at(name).dtype()), ref(name), " must be a float type");
   }
   /// All of `names` have one float type.
   void sameFloat(std::initializer_list<std::string_view> names) {
-    floating(*names.begin());
+    std::string_view first = *names.begin();
+    floating(first);
     for (std::string_view name : names)
-      require(at(name).dtype() == at(*names.begin()).dtype(),
-              text(name) + " must have the type of " + text(*names.begin()));
+      require(at(name).dtype() == at(first).dtype(), ref(name),
+              " must have the type of ", ref(first));
   }
   void sameShape(std::string_view a, std::string_view b) {
-    sameShape(at(a), at(b), text(a), text(b));
+    require(sameDims(at(a), at(b)), ref(b), " must have the shape of ", ref(a));
   }
-  void sameShape(const pb::Operand &a, const pb::Operand &b,
-                 const std::string &aText, const std::string &bText) {
-    require(std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(),
-                       b.dims().end()),
-            bText + " must have the shape of " + aText);
+  static bool sameDims(const pb::Operand &a, const pb::Operand &b) {
+    return std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(),
+                      b.dims().end());
   }
   void sameRows(std::string_view a, std::string_view b) {
-    require(rows(a) == rows(b),
-            text(a) + " and " + text(b) + " must have the same number of rows");
+    require(rows(a) == rows(b), ref(a), " and ", ref(b),
+            " must have the same number of rows");
   }
   void rank(std::string_view name, int expected) {
-    require(at(name).dims_size() == expected, text(name) + " must have " +
-                                                  std::to_string(expected) +
-                                                  " dimensions");
+    require(at(name).dims_size() == expected, ref(name), " must have ",
+            expected, " dimensions");
   }
   void scalar(std::string_view name, pb::DType expected) {
     type(name, expected);
-    require(count(name) == 1, text(name) + " must have one element");
-  }
-  std::string text(std::string_view name) const {
-    return "'" + std::string(name) + "' " + describe(at(name));
+    require(count(name) == 1, ref(name), " must have one element");
   }
 
 private:
+  void append(const char *text) { problem += text; }
+  void append(Ref ref) {
+    problem += "'" + std::string(ref.name) + "' " + describe(at(ref.name));
+  }
+  template <typename Number>
+  std::enable_if_t<std::is_arithmetic_v<Number>> append(Number number) {
+    problem += std::to_string(number);
+  }
+
   const pb::Plan &plan;
   const pb::Kernel &kernel;
   const KernelSpec &spec;
@@ -116,13 +128,13 @@ void embedding(Call &c, std::string_view table, std::string_view rows) {
   c.floating(table);
   c.floating(rows);
   c.rank(table, 2);
-  c.require(c.count("ids") == c.rows(rows),
-            c.text(rows) + " must have a row for each of " + c.text("ids"));
-  c.require(c.last(rows) == c.dim(table, 1),
-            c.text(rows) + " must have the row length of " + c.text(table));
-  c.require(c.vocabulary() <= c.dim(table, 0),
-            c.text(table) + " must have a row for each of the vocabulary's " +
-                std::to_string(c.vocabulary()) + " ids");
+  c.require(c.count("ids") == c.rows(rows), c.ref(rows),
+            " must have a row for each of ", c.ref("ids"));
+  c.require(c.last(rows) == c.dim(table, 1), c.ref(rows),
+            " must have the row length of ", c.ref(table));
+  c.require(c.vocabulary() <= c.dim(table, 0), c.ref(table),
+            " must have a row for each of the vocabulary's ", c.vocabulary(),
+            " ids");
 }
 
 void linear(Call &c, std::string_view x, std::string_view w,
@@ -133,15 +145,15 @@ void linear(Call &c, std::string_view x, std::string_view w,
   c.rank(w, 2);
   c.sameRows(x, y);
   c.require(c.last(x) == c.dim(w, 1) && c.last(y) == c.dim(w, 0),
-            "shapes must be [.., K], [N, K] and [.., N], found " + c.text(x) +
-                ", " + c.text(w) + " and " + c.text(y));
+            "shapes must be [.., K], [N, K] and [.., N], found ", c.ref(x),
+            ", ", c.ref(w), " and ", c.ref(y));
 }
 
 void norm(Call &c, std::string_view weight) {
   c.rank(weight, 1);
   c.require(c.last("x") % std::max<uint64_t>(c.last(weight), 1) == 0,
-            c.text("x") + " must have a last dimension that is a multiple of " +
-                c.text(weight));
+            c.ref("x"), " must have a last dimension that is a multiple of ",
+            c.ref(weight));
   c.require(c.real("eps") >= 0, "eps must not be negative");
 }
 
@@ -151,10 +163,9 @@ void rope(Call &c) {
   c.sameShape("x", "y");
   int64_t head = c.integer("head_dim");
   c.require(head > 0 && head % 2 == 0,
-            "head_dim must be positive and even, found " +
-                std::to_string(head));
+            "head_dim must be positive and even, found ", head);
   c.require(head > 0 && c.last("x") % static_cast<uint64_t>(head) == 0,
-            c.text("x") + " must hold whole heads of " + std::to_string(head));
+            c.ref("x"), " must hold whole heads of ", head);
   c.require(c.integer("inverse") == 0 || c.integer("inverse") == 1,
             "inverse must be 0 or 1");
   const pb::FloatList *frequencies = c.constant("frequencies");
@@ -172,25 +183,24 @@ void attention(Call &c) {
   c.sameShape("q", "out");
   c.sameShape("k", "v");
   c.require(c.dim("q", 0) == c.dim("k", 0) && c.dim("q", 1) == c.dim("k", 1),
-            c.text("q") + " and " + c.text("k") +
-                " must agree in their first two dimensions");
+            c.ref("q"), " and ", c.ref("k"),
+            " must agree in their first two dimensions");
   int64_t heads = c.integer("heads"), kvHeads = c.integer("kv_heads");
   c.require(kvHeads > 0 && heads > 0 && heads % kvHeads == 0,
-            "heads must be a positive multiple of kv_heads, found " +
-                std::to_string(heads) + " and " + std::to_string(kvHeads));
+            "heads must be a positive multiple of kv_heads, found ", heads,
+            " and ", kvHeads);
   if (heads <= 0 || kvHeads <= 0)
     return;
   uint64_t h = static_cast<uint64_t>(heads), g = static_cast<uint64_t>(kvHeads);
   c.require(c.last("q") % h == 0 && c.last("k") % g == 0 &&
                 c.last("q") / h == c.last("k") / g,
-            c.text("q") + " and " + c.text("k") +
-                " must hold whole heads of one size");
+            c.ref("q"), " and ", c.ref("k"),
+            " must hold whole heads of one size");
   c.type("lse", pb::F32);
   c.rank("lse", 3);
   c.require(c.dim("lse", 0) == c.dim("q", 0) && c.dim("lse", 1) == h &&
                 c.dim("lse", 2) == c.dim("q", 1),
-            c.text("lse") + " must be [batch, heads, sequence] of " +
-                c.text("q"));
+            c.ref("lse"), " must be [batch, heads, sequence] of ", c.ref("q"));
   c.type("scratch", pb::U8);
   c.require(c.integer("causal") == 0 || c.integer("causal") == 1,
             "causal must be 0 or 1");
@@ -200,14 +210,12 @@ void crossEntropy(Call &c) {
   c.floating("logits");
   c.type("labels", pb::I32);
   c.scalar("count", pb::I64);
-  c.require(c.count("labels") == c.rows("logits"),
-            c.text("labels") + " must have a label for each row of " +
-                c.text("logits"));
-  c.require(c.vocabulary() <= c.last("logits"),
-            c.text("logits") +
-                " must have a column for each of the "
-                "vocabulary's " +
-                std::to_string(c.vocabulary()) + " ids");
+  c.require(c.count("labels") == c.rows("logits"), c.ref("labels"),
+            " must have a label for each row of ", c.ref("logits"));
+  c.require(c.vocabulary() <= c.last("logits"), c.ref("logits"),
+            " must have a column for each of the "
+            "vocabulary's ",
+            c.vocabulary(), " ids");
 }
 
 /// What adamw and sgd share.
@@ -216,7 +224,7 @@ void optimizer(Call &c) {
   c.floating("grad");
   c.sameShape("master", "grad");
   c.type("hyper", pb::F32);
-  c.require(c.count("hyper") == 8, c.text("hyper") + " must have 8 elements");
+  c.require(c.count("hyper") == 8, c.ref("hyper"), " must have 8 elements");
   c.scalar("scale", pb::F32);
   c.require(c.integer("decay") == 0 || c.integer("decay") == 1,
             "decay must be 0 or 1");
@@ -228,35 +236,32 @@ void optimizer(Call &c) {
 
 void sum(Call &c) {
   OperandRange inputs = c.all("inputs");
-  c.floating("inputs");
-  c.sameFloat({"inputs", "out"});
+  const pb::Operand &out = c.at("out");
+  c.floating("out");
   for (int i = inputs.first; i < inputs.first + inputs.count; ++i) {
-    const pb::Operand &input = c.at(i);
-    c.require(input.dtype() == c.at("out").dtype(),
-              "every input must have the type of " + c.text("out"));
-    c.sameShape(c.at("out"), input, c.text("out"), "every input");
+    c.require(c.at(i).dtype() == out.dtype(),
+              "every input must have the type of ", c.ref("out"));
+    c.require(Call::sameDims(c.at(i), out),
+              "every input must have the shape of ", c.ref("out"));
   }
 }
 
 void concat(Call &c) {
   OperandRange inputs = c.all("inputs");
   const pb::Operand &out = c.at("out");
-  uint64_t columns = 0;
+  uint64_t rows = c.rows("out");
+  std::optional<uint64_t> columns = 0;
   for (int i = inputs.first; i < inputs.first + inputs.count; ++i) {
     const pb::Operand &input = c.at(i);
     c.require(input.dtype() == out.dtype(),
-              "every input must have the type of " + c.text("out"));
-    uint64_t rows = elementCount(input).value_or(0) / rowElements(input);
-    c.require(rows == c.rows("out"),
-              "every input must have the rows of " + c.text("out"));
-    columns = checkedAdd(columns, rowElements(input))
-                  .value_or(std::numeric_limits<uint64_t>::max() / 4);
+              "every input must have the type of ", c.ref("out"));
+    c.require(elementCount(input).value_or(0) / rowElements(input) == rows,
+              "every input must have the rows of ", c.ref("out"));
+    if (columns)
+      columns = checkedAdd(*columns, rowElements(input));
   }
-  c.require(columns == c.last("out"),
-            c.text("out") +
-                " must have as many columns as its inputs together, "
-                "found " +
-                std::to_string(columns));
+  c.require(columns == c.last("out"), c.ref("out"),
+            " must have as many columns as its inputs together");
 }
 
 using Rules = void (*)(Call &);
@@ -326,8 +331,8 @@ const std::map<std::string_view, Rules> &rules() {
       {"full", [](Call &) {}},
       {"keep_first",
        [](Call &c) {
-         c.require(c.at("x").dtype() == c.at("y").dtype(),
-                   c.text("y") + " must have the type of " + c.text("x"));
+         c.require(c.at("x").dtype() == c.at("y").dtype(), c.ref("y"),
+                   " must have the type of ", c.ref("x"));
          c.sameShape("x", "y");
          c.require(c.integer("axes_mask") >= 0,
                    "axes_mask must not be negative");

@@ -4,6 +4,7 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -58,6 +59,8 @@ StatusOr<pb::Plan> gtp::plan::parsePlan(std::string_view bytes) {
     return Status::error("more than " + std::to_string(kMaxPlanBytes) +
                          " bytes, which is no plan");
   pb::Plan plan;
+  // The error below says it; the library would print its own as well.
+  google::protobuf::LogSilencer silence;
   bool parsed =
       plan.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (!parsed || plan.schema_version() == 0)

@@ -88,6 +88,32 @@ static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
   return llvm::Error::success();
 }
 
+/// A program that is part way through the pipeline goes on with the options
+/// that brought it there.
+static llvm::Error checkSameOptions(ModuleOp module, StringRef stage,
+                                    const CompileOptions &options) {
+  auto provenance = module->getAttrOfType<DictionaryAttr>(kProvenanceAttr);
+  auto before =
+      provenance ? provenance.getAs<ArrayAttr>("options") : ArrayAttr();
+  if (!before)
+    return usageError("the program went through " + stage + " but has no '" +
+                      kProvenanceAttr + "' with the options used");
+  SmallVector<std::string> now = options.canonical();
+  for (size_t i = 0, e = std::max(now.size(), before.size()); i < e; ++i) {
+    StringRef old;
+    if (i < before.size())
+      if (auto text = dyn_cast<StringAttr>(before[i]))
+        old = text;
+    StringRef given = i < now.size() ? StringRef(now[i]) : StringRef();
+    if (old != given)
+      return usageError("the program went through " + stage + " with " +
+                        (old.empty() ? "no " + given : old) +
+                        "; going on needs the same options" +
+                        (given.empty() ? Twine() : ", not " + given));
+  }
+  return llvm::Error::success();
+}
+
 /// Says where the plan comes from.
 static void setProvenance(ModuleOp module, const CompileJob &job) {
   Builder builder(module.getContext());
@@ -118,11 +144,11 @@ static void setProvenance(ModuleOp module, const CompileJob &job) {
 
 static OwningOpRef<ModuleOp> load(CompileJob &job, MLIRContext &context,
                                   llvm::SourceMgr &sources) {
-  if (isConfig(*job.input))
-    return importConfig(job.input->getBuffer(),
-                        job.input->getBufferIdentifier(),
-                        job.options.importOptions(), &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  OwningOpRef<ModuleOp> module =
+      isConfig(*job.input) ? importConfig(job.input->getBuffer(),
+                                          job.input->getBufferIdentifier(),
+                                          job.options.importOptions(), &context)
+                           : parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return nullptr;
   if (llvm::Error error = adoptProgram(*module, job)) {
@@ -143,6 +169,9 @@ static LogicalResult addPasses(PassManager &passes, ModuleOp module,
   std::string stage;
   if (auto attr = module->getAttrOfType<StringAttr>(kStageAttr))
     stage = attr.str();
+  if (!stage.empty())
+    if (llvm::Error error = checkSameOptions(module, stage, options))
+      return reportError(std::move(error));
   if (llvm::Error error =
           buildPipeline(passes, options, stage, options.stopAfter))
     return reportError(std::move(error));

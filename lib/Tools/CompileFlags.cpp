@@ -228,8 +228,5 @@ Error CompileFlags::readTypes(CompileOptions &options) const {
     if (Error error = take(parseElement("reduce-dtype", reduceDtype),
                            options.reduceDtype))
       return error;
-  if (options.reduceDtype != options.gradDtype)
-    return usageError("--reduce-dtype=" + reduceDtype +
-                      " is not supported yet unless it is the grad-dtype");
   return Error::success();
 }

@@ -109,10 +109,14 @@ Expected<Mesh> Mesh::parse(StringRef text) {
       mesh.axes.push_back({name.str(), degree});
   }
   // Passes may rely on both axes; one of degree 1 changes no rank's number.
-  for (StringRef name : {"gtp", "dp"})
-    if (llvm::none_of(mesh.axes,
-                      [&](const MeshAxis &axis) { return axis.name == name; }))
-      mesh.axes.insert(mesh.axes.begin(), {name.str(), 1});
+  auto has = [&](StringRef name) {
+    return llvm::any_of(
+        mesh.axes, [&](const MeshAxis &axis) { return axis.name == name; });
+  };
+  if (!has("dp"))
+    mesh.axes.insert(mesh.axes.begin(), {"dp", 1});
+  if (!has("gtp"))
+    mesh.axes.push_back({"gtp", 1});
   return mesh;
 }
 

@@ -47,7 +47,8 @@ static LogicalResult parse(int argc, char **argv, StringRef header) {
 /// Whether the command line names passes to run.
 static bool namesPasses(const mlir::MlirOptMainConfig &config) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  mlir::PassManager passes(&context, "builtin.module");
+  mlir::PassManager passes(&context, "builtin.module",
+                           mlir::PassManager::Nesting::Implicit);
   return llvm::failed(config.setupPassPipeline(passes)) || !passes.empty();
 }
 

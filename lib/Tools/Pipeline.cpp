@@ -8,6 +8,7 @@
 
 #include "gtp/Transforms/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -26,11 +27,31 @@ static PassPtr differentiate(const CompileOptions &options) {
   return createTfmDifferentiatePass(result);
 }
 
+static PassPtr place(const CompileOptions &options) {
+  GtpPlacePassOptions result;
+  result.mesh = options.mesh.str();
+  return createGtpPlacePass(result);
+}
+
+static PassPtr partition(const CompileOptions &options) {
+  GtpPartitionPassOptions result;
+  result.reduceDtype = name(options.reduceDtype).str();
+  return createGtpPartitionPass(result);
+}
+
+static PassPtr prefetch(const CompileOptions &options) {
+  GtpPrefetchPassOptions result;
+  result.sync = options.sync;
+  return createGtpPrefetchPass(result);
+}
+
 namespace {
 struct Stage {
   /// The pass's argument.
   llvm::StringLiteral name;
   PassPtr (*create)(const CompileOptions &options);
+  /// It runs on functions, not on the module.
+  bool onFunctions = false;
 };
 } // namespace
 
@@ -40,6 +61,11 @@ static const Stage kStages[] = {
     {"tfm-pack", [](const CompileOptions &) { return createTfmPackPass(); }},
     // On the logical program: what is derived here is right on any mesh.
     {"tfm-differentiate", differentiate},
+    // From here on types say where values are; each of the two ends with
+    // gtp-verify-placements, the contract that the next relies on.
+    {"gtp-place", place},
+    {"gtp-partition", partition, true},
+    {"gtp-prefetch", prefetch, true},
 };
 
 static llvm::Error unknownStage(StringRef name) {
@@ -74,7 +100,11 @@ llvm::Error gtp::buildPipeline(mlir::OpPassManager &passes,
       return usageError("--stop-after=" + last + ": the program went through " +
                         after + " already");
   }
-  for (const Stage *stage = first; stage != end; ++stage)
-    passes.addPass(stage->create(options));
+  for (const Stage *stage = first; stage != end; ++stage) {
+    if (stage->onFunctions)
+      passes.addNestedPass<mlir::func::FuncOp>(stage->create(options));
+    else
+      passes.addPass(stage->create(options));
+  }
   return llvm::Error::success();
 }

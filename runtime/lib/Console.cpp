@@ -3,7 +3,9 @@
 #include "gtp-rt/Console.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <unistd.h>
 
 using namespace gtp::rt;
@@ -76,6 +78,11 @@ Progress::Progress(Console &console, uint64_t steps)
       "    step       loss  grad norm       lr     tok/s   elapsed      left");
 }
 
+/// Without the sign that some NaNs have.
+static double shown(float value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
 void Progress::step(const StepMetrics &metrics) {
   tokens += metrics.tokens;
   seconds += metrics.seconds;
@@ -90,9 +97,9 @@ void Progress::step(const StepMetrics &metrics) {
   double left = elapsed / double(metrics.step) * double(steps - metrics.step);
   std::string row =
       format("%8llu %10.4f %10.4g %8.2g %9s %9s %9s",
-             static_cast<unsigned long long>(metrics.step),
-             double(metrics.loss), double(metrics.gradNorm),
-             metrics.learningRate, countText(double(tokens) / seconds).c_str(),
+             static_cast<unsigned long long>(metrics.step), shown(metrics.loss),
+             shown(metrics.gradNorm), metrics.learningRate,
+             countText(double(tokens) / seconds).c_str(),
              durationText(elapsed).c_str(), durationText(left).c_str());
   if (isRow) {
     console.line(row);

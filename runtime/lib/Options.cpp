@@ -261,6 +261,9 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
   } catch (const CLI::CallForVersion &version) {
     line.text = std::string(version.what()) + "\n";
     return line;
+  } catch (const CLI::ExtrasError &) {
+    return Status::error("unknown argument '" + app.remaining().front() +
+                         "'; gtp-run --help lists the options");
   } catch (const CLI::ParseError &error) {
     return Status::error(std::string(error.what()) +
                          "; gtp-run --help lists the options");

@@ -2,9 +2,14 @@
 //
 // `test-tfm-unit-gradients`: after tfm-differentiate, makes every element of
 // every parameter's gradient exactly 1, so that the global norm must be the
-// square root of the number of parameters: a pad that counts, or a replica that
-// counts twice, shows. Each of k microbatches yields 1/k; a k whose k-fold sum
-// of 1/k is not 1 in the gradient's type is refused.
+// square root of the number of parameters: a pad that counts, a replica that
+// counts twice or a shard that gets lost shows. The cotangent of the loss
+// becomes 0, so that all contributions are made, and are 0, and each of k
+// microbatches adds 1/k to the gradient before it is reduced. A k whose k-fold
+// sum of 1/k is not 1 in the gradient's type is refused.
+//
+// The plan checker rejects such a plan, rightly: the constant is no
+// contribution.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,6 +64,9 @@ void TestTfmUnitGradientsPass::runOnOperation() {
   Block &body = microbatches.getBody().front();
   Operation *yield = body.getTerminator();
   OpBuilder builder(yield);
+  for (auto cotangent : body.getOps<tfm::FullOp>())
+    if (cast<RankedTensorType>(cotangent.getType()).getRank() == 0)
+      cotangent.setValueAttr(builder.getF64FloatAttr(0));
   // All that is yielded but the loss.
   for (OpOperand &operand : yield->getOpOperands().drop_back()) {
     auto type = cast<RankedTensorType>(operand.get().getType());
@@ -70,12 +78,12 @@ void TestTfmUnitGradientsPass::runOnOperation() {
           << " microbatches are not exactly 1 in " << type.getElementType();
       return signalPassFailure();
     }
-    operand.set(tfm::FullOp::create(builder, operand.get().getLoc(), type,
-                                    builder.getF64FloatAttr(*share)));
+    Location loc = operand.get().getLoc();
+    Value unit = tfm::FullOp::create(builder, loc, type,
+                                     builder.getF64FloatAttr(*share));
+    operand.set(tfm::AddOp::create(builder, loc, type,
+                                   ValueRange{operand.get(), unit}));
   }
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
 }
 
 void gtp::test::registerTestTfmUnitGradients() {

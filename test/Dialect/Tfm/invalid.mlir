@@ -20,8 +20,18 @@ tfm.parameter @w : tensor<6x3xf32> init "normal" tensors ["a" = 2, "b" = 3]
 
 // -----
 
-// expected-error @below {{has a checkpoint tensor of -1 rows, expected at least 1}}
+// expected-error @below {{has a checkpoint tensor of -1 rows, expected 1 to 6}}
 tfm.parameter @w : tensor<6x3xf32> init "normal" tensors ["a" = -1, "b" = 7]
+
+// -----
+
+// expected-error @below {{has a checkpoint tensor of 9223372036854775807 rows, expected 1 to 6}}
+tfm.parameter @w : tensor<6x3xf32> init "normal" tensors ["a" = 9223372036854775807, "b" = 1]
+
+// -----
+
+// expected-error @below {{has no elements}}
+tfm.parameter @w : tensor<6x0xf32> init "normal" tensors ["w" = 6]
 
 // -----
 

@@ -1,0 +1,145 @@
+//===- Context.h - What all parts of the checker share ----------*- C++ -*-===//
+//
+// The parts run in order: structure first, and only when it found nothing the
+// others, which may then index and add without looking.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_LIB_PLAN_CHECKER_CONTEXT_H
+#define GTP_LIB_PLAN_CHECKER_CONTEXT_H
+
+#include "gtp/Plan/Checker.h"
+#include "gtp/Plan/KernelRegistry.h"
+
+#include <set>
+
+namespace gtp::plan::check {
+
+/// Axes of the mesh as bits. Axes of degree 1 are never set.
+using AxisMask = uint32_t;
+
+constexpr int kMaxAxes = 32;
+constexpr int kMaxStreams = 16;
+constexpr int kMaxMembers = 1024;
+/// Together they keep sums of sizes below 2^63.
+constexpr uint64_t kMaxMemory = uint64_t(1) << 44;
+constexpr int kMaxBuffers = 1 << 19;
+
+/// One operand of an operation, in bytes of its buffer, over all iterations of
+/// its region and all ranks.
+struct Touch {
+  const pb::Operand *operand = nullptr;
+  const OperandSpec *spec = nullptr; ///< null unless of a kernel
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  bool reads = false;
+  bool writes = false;
+
+  uint32_t buffer() const { return operand->buffer(); }
+};
+
+struct OperationInfo {
+  const pb::Operation *operation = nullptr;
+  const KernelSpec *kernel = nullptr; ///< of a kernel
+  /// Operands in their order; a collective's sources, then its destinations.
+  std::vector<Touch> touches;
+  /// Transient buffers whose life begins here: it is the first to touch them.
+  struct Acquired {
+    uint32_t buffer;
+    bool everyIteration;
+  };
+  std::vector<Acquired> acquired;
+};
+
+struct RegionInfo {
+  const pb::Region *region = nullptr;
+  uint32_t index = 0;
+  std::vector<OperationInfo> operations;
+};
+
+/// Iterations of a region that differ in which operations run.
+enum class Variant { Only, First, Middle, Last };
+
+/// Whether an operation runs in iterations of a variant.
+bool runsIn(pb::Operation::When when, Variant variant);
+
+/// The variants of a region, in order; one when no operation is conditional.
+std::vector<Variant> orderVariants(const pb::Region &region);
+
+class Context {
+public:
+  Context(const pb::Plan &plan, CheckReport &report)
+      : plan(plan), report(report) {}
+
+  const pb::Plan &plan;
+  CheckReport &report;
+
+  const pb::Program &program() const { return plan.programs(0); }
+  const pb::Buffer &buffer(uint32_t index) const {
+    return plan.buffers(static_cast<int>(index));
+  }
+  const pb::Parameter &parameter(uint32_t index) const {
+    return plan.parameters(static_cast<int>(index));
+  }
+
+  /// Filled by `deriveAccesses`.
+  std::vector<RegionInfo> regions;
+
+  /// Records a finding; equal ones once.
+  void fail(const std::string &rule, const std::string &message);
+  bool full() const { return report.findings.size() >= kMaxFindings; }
+
+  /// Counts work that can be more than linear in the plan's size; false, with a
+  /// finding, once it is more than any sensible plan needs.
+  bool spend(uint64_t units);
+
+  /// String by index, which may be out of range.
+  std::string string(uint64_t index) const;
+  /// "buffer 3 'layers.0.w'".
+  std::string bufferText(uint32_t index) const;
+  std::string parameterText(uint32_t index) const;
+  /// "region 1 (BODY), operation 12 (layers.0.mlp.wgrad: linear_wgrad)".
+  std::string where(const RegionInfo &region, size_t operation) const;
+  std::string where(uint32_t region, size_t operation,
+                    const pb::Operation &op) const;
+  std::string axesText(AxisMask mask) const;
+
+  /// Axes of degree above 1 among `axes`.
+  template <typename List>
+  AxisMask maskOf(const List &axes) const {
+    AxisMask mask = 0;
+    for (uint32_t axis : axes)
+      if (plan.mesh().axes(static_cast<int>(axis)).degree() > 1)
+        mask |= AxisMask(1) << axis;
+    return mask;
+  }
+  AxisMask communicatorMask(uint32_t communicator) const {
+    return maskOf(plan.communicators(static_cast<int>(communicator)).axes());
+  }
+  /// Axes that cut the tokens of a microbatch: dp and gtp.
+  AxisMask tokenAxes() const;
+  /// Axes that cut the shards of a parameter.
+  AxisMask storageAxes(uint32_t parameter) const;
+
+private:
+  std::set<std::string> known;
+  uint64_t work = 0;
+};
+
+/// Rules `structure` and `unsupported`; also `alias`. Fills nothing.
+void checkStructure(Context &context);
+/// Fills `Context::regions`, after `checkStructure` found nothing.
+void deriveAccesses(Context &context);
+/// Rule `alias`: operands of one operation that overlap.
+void checkAliases(Context &context);
+/// Rules `race`, `collective-order` and `collective-ctas`.
+void checkOrder(Context &context);
+/// Rules `peak` and `budget`.
+void checkMemory(Context &context);
+/// Rules `undefined-read`, `weight-version`, `exactly-once`, `partial`, `pad`,
+/// `role`.
+void checkValues(Context &context);
+
+} // namespace gtp::plan::check
+
+#endif // GTP_LIB_PLAN_CHECKER_CONTEXT_H

@@ -1,0 +1,195 @@
+//===- RunTool.cpp - gtp-run, but for main --------------------------------===//
+
+#include "gtp-rt/RunTool.h"
+#include "LoadedPlans.h"
+#include "gtp-rt/Console.h"
+#include "gtp-rt/Options.h"
+#include "gtp-rt/ParameterStore.h"
+#include "gtp-rt/TrainLoop.h"
+
+#include <cstdio>
+#include <exception>
+#include <optional>
+
+using namespace gtp;
+using namespace gtp::rt;
+
+namespace {
+
+/// What a run reads and writes, all of it checked.
+struct Inputs {
+  explicit Inputs(RunPlan plan, ParameterStore store, WeightSource weights)
+      : plan(std::move(plan)), store(std::move(store)),
+        weights(std::move(weights)) {}
+
+  RunPlan plan;
+  ParameterStore store;
+  WeightSource weights;
+  std::optional<TokenFile> tokens;
+};
+
+} // namespace
+
+static StatusOr<std::optional<TokenFile>> openTokens(const RunOptions &options,
+                                                     const RunPlan &plan) {
+  if (options.data.empty())
+    return std::optional<TokenFile>();
+  TokenFileOptions file;
+  file.data = options.data;
+  file.labels = options.labels;
+  file.tokenBits = options.tokenBits;
+  file.vocabulary = plan.model().vocabulary();
+  file.sequence = plan.model().sequence();
+  GTP_ASSIGN_OR_RETURN(TokenFile tokens, TokenFile::open(file));
+  return std::optional<TokenFile>(std::move(tokens));
+}
+
+/// Everything that can be found wrong before memory is allocated.
+static StatusOr<std::unique_ptr<Inputs>>
+checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
+  auto plan = RunPlan::create(proto);
+  if (!plan.isOk())
+    return std::move(plan).status().in(options.plan);
+  auto store = ParameterStore::create(*plan);
+  if (!store.isOk())
+    return std::move(store).status().in(options.plan);
+  for (const std::string *output :
+       {&options.metrics, &options.dumpGrads, &options.dumpWeights})
+    if (!output->empty())
+      GTP_RETURN_IF_ERROR(checkWritable(*output));
+  GTP_ASSIGN_OR_RETURN(std::optional<TokenFile> tokens,
+                       openTokens(options, *plan));
+  auto weights = options.weights.empty()
+                     ? WeightSource::initial(*plan, options.seed)
+                     : WeightSource::checkpoint(*plan, options.weights);
+  if (!weights.isOk())
+    return std::move(weights).status();
+  auto inputs = std::make_unique<Inputs>(std::move(*plan), std::move(*store),
+                                         std::move(*weights));
+  inputs->tokens = std::move(tokens);
+  return inputs;
+}
+
+static void printSummary(Console &console, const RunOptions &options,
+                         const RunPlan &plan, const std::string &checked) {
+  const plan::pb::Plan &proto = plan.proto();
+  const plan::pb::Model &model = plan.model();
+  console.line("plan      " + options.plan + ": " +
+               proto.provenance().family() + ", " +
+               countText(double(model.parameters())) + " parameters, " +
+               model.optimizer() + "; " + checked);
+  console.line("ranks     " + std::to_string(plan.ranks()) + " (" +
+               plan.meshText() + ") as threads of the host backend");
+  console.line("step      " + std::to_string(model.global_batch()) +
+               " sequences of " + std::to_string(model.sequence()) +
+               " tokens in " + std::to_string(model.microbatches()) +
+               (model.microbatches() == 1 ? " microbatch" : " microbatches"));
+  console.line("memory    " + bytesText(plan.arenaBytes()) + " a rank, of it " +
+               bytesText(proto.claims().persistent_bytes()) +
+               " across steps; weights, gradients and optimizer state whole on "
+               "a rank: " +
+               bytesText(plan.replicatedBytes()));
+  console.line("weights   " +
+               (options.weights.empty()
+                    ? "initial, from seed " + std::to_string(options.seed)
+                    : options.weights));
+}
+
+static void printSkipped(Console &console, const RunOptions &options,
+                         const WeightSource &weights) {
+  if (!weights.skipped().empty())
+    std::fprintf(
+        stderr,
+        "%sgtp-run: warning: %s: skipped %zu tensors that the configuration "
+        "determines, such as '%s'\n",
+        console.prefix(), options.weights.c_str(), weights.skipped().size(),
+        weights.skipped().front().c_str());
+}
+
+/// Trains, and makes the dumps appear.
+static Status runSteps(Console &console, const RunOptions &options,
+                       Inputs &inputs, Backend &backend) {
+  std::optional<MetricsWriter> metrics;
+  if (!options.metrics.empty()) {
+    GTP_ASSIGN_OR_RETURN(
+        metrics, MetricsWriter::create(options.metrics, options.unchecked));
+  }
+  GTP_RETURN_IF_ERROR(inputs.store.initialize(backend, inputs.weights));
+  SafetensorsWriter gradients, weights;
+  if (options.steps > 0) {
+    Progress progress(console, options.steps);
+    TrainHooks hooks;
+    hooks.afterStep = [&](const StepMetrics &step) {
+      progress.step(step);
+      return metrics ? metrics->write(step) : Status::ok();
+    };
+    if (!options.dumpGrads.empty())
+      hooks.lastGradients = [&] {
+        return inputs.store.gather(backend, ParameterStore::Plane::Gradients,
+                                   options.dumpGrads, gradients);
+      };
+    GTP_RETURN_IF_ERROR(train(inputs.plan, backend, *inputs.tokens,
+                              options.hyper, options.seed, options.steps,
+                              hooks));
+  }
+  if (!options.dumpWeights.empty())
+    GTP_RETURN_IF_ERROR(inputs.store.gather(
+        backend, ParameterStore::Plane::Weights, options.dumpWeights, weights));
+  if (!options.dumpGrads.empty()) {
+    GTP_RETURN_IF_ERROR(gradients.commit());
+    console.line("gradients " + options.dumpGrads);
+  }
+  if (!options.dumpWeights.empty()) {
+    GTP_RETURN_IF_ERROR(weights.commit());
+    console.line("weights   " + options.dumpWeights);
+  }
+  return Status::ok();
+}
+
+static Status run(Console &console, const RunOptions &options,
+                  const BackendFactory &createHost) {
+  GTP_ASSIGN_OR_RETURN(LoadedPlans plans, LoadedPlans::load(options));
+  GTP_ASSIGN_OR_RETURN(std::string checked, plans.check(options));
+  if (options.verifyOnly) {
+    console.line(options.plan + ": " + checked);
+    return Status::ok();
+  }
+  GTP_RETURN_IF_ERROR(plans.checkOnePlan(options));
+  GTP_ASSIGN_OR_RETURN(std::unique_ptr<Inputs> inputs,
+                       checkInputs(options, plans.plan()));
+  BackendOptions backendOptions;
+  backendOptions.hostJitter = options.hostJitter;
+  auto backend = createHost(plans.plan(), backendOptions);
+  if (!backend.isOk())
+    return std::move(backend).status().in(options.plan);
+  printSummary(console, options, inputs->plan, checked);
+  printSkipped(console, options, inputs->weights);
+  return runSteps(console, options, *inputs, **backend);
+}
+
+int gtp::rt::runTool(int argc, const char *const *argv,
+                     const BackendFactory &createHost) {
+  auto line = parseCommandLine(argc, argv);
+  if (!line.isOk()) {
+    std::fprintf(stderr, "gtp-run: error: %s\n", line.message().c_str());
+    return 1;
+  }
+  if (line->text) {
+    std::fputs(line->text->c_str(), stdout);
+    return 0;
+  }
+  Console console(line->options.unchecked);
+  Status status = Status::ok();
+  try {
+    status = run(console, line->options, createHost);
+  } catch (const std::bad_alloc &) {
+    status =
+        Status::error("not enough memory for the run").in(line->options.plan);
+  }
+  if (status.isOk())
+    return 0;
+  console.finish();
+  std::fprintf(stderr, "%sgtp-run: error: %s\n", console.prefix(),
+               status.message().c_str());
+  return 1;
+}

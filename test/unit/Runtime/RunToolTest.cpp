@@ -1,0 +1,184 @@
+//===- RunToolTest.cpp ----------------------------------------------------===//
+//
+// The command line from end to end, in process, on a backend that computes
+// nothing; `--unchecked` lets it take plans without a training step in them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gtp-rt/RunTool.h"
+#include "TemporaryFolder.h"
+#include "TestPlan.h"
+#include "gtp-rt/RunPlan.h"
+#include "gtp-rt/Safetensors.h"
+#include "gtp/Plan/PlanFile.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace gtp;
+using namespace gtp::rt;
+using namespace gtp::test;
+
+namespace {
+
+class RunToolTest : public testing::Test {
+protected:
+  RunToolTest() : test({{"gtp", 2}}) {
+    test.parameter({{"w", 5}}, {2}, 4);
+    plan = folder.path("p.gtpplan");
+    save();
+    std::string text;
+    for (int i = 0; i < 100; ++i)
+      text += char('a' + i % 26);
+    data = folder.write("text", text);
+  }
+
+  void save() {
+    Status saved = plan::savePlan(test.plan, plan);
+    ASSERT_TRUE(saved.isOk()) << saved.message();
+  }
+
+  /// Runs `gtp-run PLAN --unchecked arguments...`; fills `out` and `err`.
+  int run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"gtp-run", plan, "--unchecked"});
+    std::vector<const char *> argv;
+    for (const std::string &argument : arguments)
+      argv.push_back(argument.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    int code =
+        runTool(int(argv.size()), argv.data(),
+                [this](const plan::pb::Plan &proto, const BackendOptions &) {
+                  auto backend = std::make_unique<MemoryBackend>(proto);
+                  uint32_t loss = RunPlan::create(proto)->loss, norm = loss + 1;
+                  MemoryBackend *raw = backend.get();
+                  raw->onStep = [this, raw, loss, norm] {
+                    (void)raw->writeBuffer(0, loss, 0, &lossValue, 4);
+                    (void)raw->writeBuffer(0, norm, 0, &lossValue, 4);
+                  };
+                  return StatusOr<std::unique_ptr<Backend>>(std::move(backend));
+                });
+    out = testing::internal::GetCapturedStdout();
+    err = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  /// The error of a command line that must fail.
+  std::string error(const std::vector<std::string> &arguments) {
+    EXPECT_EQ(run(arguments), 1);
+    std::string prefix = "[unchecked] gtp-run: error: ";
+    EXPECT_EQ(err.rfind(prefix, 0), 0u) << err;
+    EXPECT_EQ(err.back(), '\n');
+    return err.substr(prefix.size(), err.size() - prefix.size() - 1);
+  }
+
+  TemporaryFolder folder;
+  TestPlan test;
+  std::string plan, data, out, err;
+  float lossValue = 2.5f;
+};
+
+} // namespace
+
+TEST_F(RunToolTest, ARunPrintsMeasuresAndDumps) {
+  ASSERT_EQ(run({"--data=" + data, "--steps=3", "--metrics=" + folder.path("m"),
+                 "--dump-weights=" + folder.path("w"),
+                 "--dump-grads=" + folder.path("g")}),
+            0)
+      << err;
+  EXPECT_EQ(err, "");
+  for (const char *text : {"gtp=2", "memory", "loss", "2.5"})
+    EXPECT_NE(out.find(text), std::string::npos) << out;
+  // Every line says that the plan was not checked.
+  for (size_t at = 0; at < out.size(); at = out.find('\n', at) + 1)
+    EXPECT_EQ(out.compare(at, 12, "[unchecked] "), 0) << out.substr(at);
+  std::string metrics = TemporaryFolder::read(folder.path("m"));
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 3);
+  EXPECT_TRUE(SafetensorsReader::open(folder.path("w")).isOk());
+  EXPECT_TRUE(SafetensorsReader::open(folder.path("g")).isOk());
+}
+
+TEST_F(RunToolTest, NoStepsDumpTheInitialWeights) {
+  ASSERT_EQ(run({"--steps=0", "--dump-weights=" + folder.path("a")}), 0) << err;
+  ASSERT_EQ(run({"--steps=0", "--weights=" + folder.path("a"),
+                 "--dump-weights=" + folder.path("b")}),
+            0)
+      << err;
+  EXPECT_EQ(TemporaryFolder::read(folder.path("a")),
+            TemporaryFolder::read(folder.path("b")));
+}
+
+TEST_F(RunToolTest, ALossThatIsNotFiniteLeavesNoDump) {
+  lossValue = NAN;
+  size_t before = folder.count();
+  EXPECT_EQ(error({"--data=" + data, "--dump-weights=" + folder.path("w"),
+                   "--dump-grads=" + folder.path("g")})
+                .substr(0, 36),
+            "step 1: the loss is not a number; a ");
+  EXPECT_EQ(folder.count(), before);
+}
+
+TEST_F(RunToolTest, EveryWrongFileIsOneMessageAndNothingIsWritten) {
+  std::string wide =
+      folder.write("wide", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+  std::string small = folder.write("small", "abcd");
+  size_t before = folder.count();
+  std::string dump = "--dump-weights=" + folder.path("w");
+  std::string metrics = "--metrics=" + folder.path("m");
+  EXPECT_EQ(error({dump, metrics, "--data=" + folder.path("absent")}),
+            folder.path("absent") + ": cannot open: No such file or directory");
+  EXPECT_EQ(
+      error({dump, metrics, "--data=" + small}),
+      small +
+          ": has 4 tokens; a sequence of 4 and its last label need at least 5");
+  EXPECT_EQ(error({dump, metrics, "--data=" + wide, "--token-bits=16"}),
+            wide + ": token 0 (byte offset 0) is 65535, outside the "
+                   "vocabulary: expected "
+                   "0 to 256");
+  EXPECT_EQ(error({dump, metrics, "--data=" + data, "--labels=" + small}),
+            small + ": has 4 bytes; one int32 for each of the 100 tokens of " +
+                data + " makes 400");
+  EXPECT_EQ(error({dump, metrics, "--data=" + data, "--weights=" + small}),
+            small + ": has 4 bytes; a safetensors file has at least 8");
+  EXPECT_EQ(error({dump, metrics, "--data=" + data, "--dump-grads=/nowhere/g"}),
+            "/nowhere/g: cannot write: folder '/nowhere/': No such file or "
+            "directory");
+  EXPECT_EQ(error({dump, "--data=" + data, "--metrics=" + folder.path("")}),
+            folder.path("") + ": is a folder; name a file");
+  EXPECT_EQ(folder.count(), before);
+}
+
+TEST_F(RunToolTest, PlansOfRanksAreCheckedNotRun) {
+  std::string same = folder.path("same"), other = folder.path("other");
+  ASSERT_TRUE(plan::savePlan(test.plan, same).isOk());
+  test.plan.mutable_claims()->set_step_ns(1);
+  ASSERT_TRUE(plan::savePlan(test.plan, other).isOk());
+  EXPECT_EQ(run({"--data=" + data, "--rank-plan=1:" + same}), 0) << err;
+  EXPECT_EQ(error({"--data=" + data, "--rank-plan=1:" + other}),
+            "--rank-plan=1:" + other +
+                ": the host backend runs one plan on all ranks; "
+                "--verify-only checks different ones together");
+  EXPECT_EQ(error({"--data=" + data, "--rank-plan=2:" + same}),
+            "--rank-plan=2:" + same + ": the mesh of " + plan +
+                " has ranks 0 to 1");
+}
+
+TEST_F(RunToolTest, AWrongPlanIsNamed) {
+  test.plan.mutable_model()->set_global_batch(7);
+  save();
+  EXPECT_EQ(
+      error({"--data=" + data}),
+      plan + ": global batch 7 is not 3 microbatches of 2 sequences on 2 data "
+             "ranks");
+  folder.write("p.gtpplan", "not a plan");
+  EXPECT_EQ(error({"--data=" + data}).rfind(plan + ": ", 0), 0u);
+}
+
+TEST_F(RunToolTest, HelpComesWithoutAPlan) {
+  testing::internal::CaptureStdout();
+  const char *argv[] = {"gtp-run", "--help"};
+  EXPECT_EQ(runTool(2, argv, nullptr), 0);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("--verify-only"),
+            std::string::npos);
+}
