@@ -319,6 +319,10 @@ Status Decoder::readEvents(const pb::Region &region, Region &decoded) {
       if (from < 0)
         return wrong("waits for event " + std::to_string(wait.event()) +
                      ", which no earlier operation records");
+      pb::Operation::When when = region.operations(from).when();
+      if (when != pb::Operation::ALWAYS && when != operation.when())
+        return wrong("waits for event " + std::to_string(wait.event()) +
+                     ", which not every iteration that runs it records");
       if (region.operations(from).stream() != operation.stream())
         decoded.operations[static_cast<size_t>(i)].waits.push_back(
             wait.event());

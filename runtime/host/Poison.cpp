@@ -19,11 +19,18 @@ namespace {
 /// Which operations of a region happen before an operation in one iteration.
 class Order {
 public:
-  explicit Order(const Region &region) {
+  enum Kind {
+    FirstIteration,
+    AnyIteration, ///< knows only operations that run in every iteration
+  };
+  Order(const Region &region, Kind kind) : clocks(region.operations.size()) {
     std::vector<std::vector<uint32_t>> last(
         region.streams.size(), std::vector<uint32_t>(region.streams.size()));
     std::vector<const Operation *> recorder(region.events);
     for (const Operation &operation : region.operations) {
+      if (kind == FirstIteration ? !operation.runsIn(0, region.repeat)
+                                 : operation.when != pb::Operation::ALWAYS)
+        continue;
       std::vector<uint32_t> &clock = last[operation.stream];
       for (uint32_t event : operation.waits) {
         const std::vector<uint32_t> &other = clocks[recorder[event]->index];
@@ -31,7 +38,7 @@ public:
           clock[stream] = std::max(clock[stream], other[stream]);
       }
       clock[operation.stream] = operation.index + 1;
-      clocks.push_back(clock);
+      clocks[operation.index] = clock;
       if (operation.eventPlus1)
         recorder[operation.eventPlus1 - 1] = &operation;
     }
@@ -76,9 +83,10 @@ static bool carries(const Operation &operation, uint32_t buffer) {
 void gtp::rt::host::placePoison(const pb::Plan &plan, Program &program) {
   std::vector<std::vector<Touch>> touches(
       static_cast<size_t>(plan.buffers_size()));
-  std::vector<Order> orders;
+  std::vector<Order> orders, anyOrders;
   for (size_t r = 0; r < program.regions.size(); ++r) {
-    orders.emplace_back(program.regions[r]);
+    orders.emplace_back(program.regions[r], Order::FirstIteration);
+    anyOrders.emplace_back(program.regions[r], Order::AnyIteration);
     for (const Operation &operation : program.regions[r].operations)
       for (const Place &place : operation.places) {
         std::vector<Touch> &list = touches[place.buffer];
@@ -101,12 +109,13 @@ void gtp::rt::host::placePoison(const pb::Plan &plan, Program &program) {
       if (touch.region != r)
         break;
       Operation &other = region.operations[touch.operation];
-      fresh &= !carries(other, index);
+      fresh = fresh && !carries(other, index);
       if (!other.runsIn(0, region.repeat))
         continue;
       if (!first)
         first = &other;
-      ordered &= orders[r].before(*first, other);
+      ordered = ordered && orders[r].before(*first, other);
+      fresh = fresh && anyOrders[r].before(*first, other);
     }
     if (first && ordered)
       first->poisons.push_back(

@@ -119,19 +119,18 @@ bool Worker::runIteration(const Region &region, std::vector<Event> &events,
                           uint32_t generation) {
   for (uint32_t index : region.streams[stream]) {
     const Operation &operation = region.operations[index];
+    if (!operation.runsIn(position.iteration, region.repeat))
+      continue;
     position.operation = operation.index;
     for (uint32_t event : operation.waits)
       if (!events[event].wait(generation, shared.outcome.ended()))
         return false;
-    // One that does not run in this iteration keeps its place in the order.
-    if (operation.runsIn(position.iteration, region.repeat)) {
-      Status status = runOperation(operation);
-      if (!status.isOk()) {
-        shared.outcome.fail(position, status.message());
-        return false;
-      }
-      completed = position;
+    Status status = runOperation(operation);
+    if (!status.isOk()) {
+      shared.outcome.fail(position, status.message());
+      return false;
     }
+    completed = position;
     if (operation.eventPlus1)
       events[operation.eventPlus1 - 1].record(generation);
     // A stream without waits must end too.
