@@ -8,7 +8,7 @@ packages=(
   clang-22 lld-22 libclang-rt-22-dev clang-format-22
   llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   protobuf-compiler libprotobuf-dev
-  libopenblas-serial-dev
+  libopenblas-pthread-dev
   nlohmann-json3-dev libcli11-dev libxxhash-dev
   libgtest-dev
 )
@@ -24,7 +24,7 @@ if ! command -v apt-get >/dev/null || ! grep -qs '^VERSION_ID="12"' /etc/os-rele
   cat >&2 <<TEXT
 setup.sh: error: this script knows Debian 12 (bookworm) only; found: $(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-unknown}" || uname -s)
 Install by hand: CMake >= 3.22, Ninja, clang 22 with lld and its sanitizer runtimes, LLVM and MLIR 22.1
-(development files, mlir-tblgen, FileCheck, lit), Protocol Buffers >= 3.21, a serial OpenBLAS,
+(development files, mlir-tblgen, FileCheck, lit), Protocol Buffers >= 3.21, OpenBLAS,
 nlohmann-json >= 3.11, CLI11 >= 2.1, xxhash >= 0.8, GoogleTest >= 1.12, Python >= 3.9.
 TEXT
   exit 1

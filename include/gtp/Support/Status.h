@@ -1,8 +1,8 @@
 //===- Status.h - Success, or a message for the user ----------------------===//
 //
 // What the half without LLVM returns instead of throwing. A message starts in
-// lower case and says what was found, what was expected and what would work; the
-// tool that prints it adds `error:`.
+// lower case and says what was found, what was expected and what would work;
+// the tool that prints it adds `error:`.
 //
 //===----------------------------------------------------------------------===//
 

@@ -36,24 +36,25 @@ public:
   virtual uint64_t firstRank() const = 0;
   virtual uint64_t localRanks() const = 0;
 
-  /// Copies to or from bytes [offset, offset + size) of a buffer of a rank, while
-  /// no step runs.
+  /// Copies to or from bytes [offset, offset + size) of a buffer of a rank,
+  /// while no step runs.
   virtual Status writeBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
                              const void *source, uint64_t size) = 0;
   virtual Status readBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
                             void *destination, uint64_t size) = 0;
 
-  /// Runs one step of `program`. `beforeUpdate`, when given, is called once, with
-  /// every rank stopped, after the last BODY region and before the UPDATE region:
-  /// there every reduced gradient is whole (readBuffer is allowed in it).
+  /// Runs one step of `program`. `beforeUpdate`, when given, is called once,
+  /// with every rank stopped, after the last BODY region and before the UPDATE
+  /// region: there every reduced gradient is whole (readBuffer is allowed in
+  /// it).
   virtual Status runStep(uint32_t program,
                          const std::function<Status()> &beforeUpdate) = 0;
 };
 
 /// All ranks as threads of this process, float32 (see docs/architecture.md).
 /// Fails when the plan needs a type or kernel that the host does not run.
-StatusOr<std::unique_ptr<Backend>> createHostBackend(const plan::pb::Plan &plan,
-                                                     const BackendOptions &options);
+StatusOr<std::unique_ptr<Backend>>
+createHostBackend(const plan::pb::Plan &plan, const BackendOptions &options);
 
 } // namespace gtp::rt
 

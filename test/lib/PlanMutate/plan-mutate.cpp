@@ -1,7 +1,8 @@
 //===- plan-mutate.cpp - Removes one wait of a plan -----------------------===//
 //
-//   gtp-plan-mutate PLAN                      prints a line a wait: its number and place
-//   gtp-plan-mutate PLAN --drop-wait=N OUT    writes the plan without it, hash redone
+//   gtp-plan-mutate PLAN                      prints a line a wait: its number
+//   and place gtp-plan-mutate PLAN --drop-wait=N OUT    writes the plan without
+//   it, hash redone
 //
 // For test/Run/races.py.
 //
@@ -45,10 +46,12 @@ int main(int argc, char **argv) {
     return fail(loaded.message());
   plan::pb::Plan &plan = *loaded;
   if (argc == 2) {
-    forEachWait(plan, [&](int number, int region, int index, auto &operation, int wait) {
-      std::cout << number << " region " << region << " operation " << index << " ("
-                << plan.strings(operation.source()) << ") waits for event "
-                << operation.waits(wait).event() << "\n";
+    forEachWait(plan, [&](int number, int region, int index, auto &operation,
+                          int wait) {
+      std::cout << number << " region " << region << " operation " << index
+                << " (" << plan.strings(operation.source())
+                << ") waits for event " << operation.waits(wait).event()
+                << "\n";
       return false;
     });
     return 0;
