@@ -41,8 +41,10 @@ PlanLifetimes gtp::lifetimesOf(ProgramOp program) {
     planning::MemoryBuffer &buffer = lifetimes.problem.buffers.emplace_back();
     buffer.size = op.getSize();
     buffer.persistent = op.getKind() == BufferKind::Persistent;
-    buffer.liveIn = op.getKind() == BufferKind::Input;
-    buffer.liveOut = op.getKind() == BufferKind::Output;
+    // The runtime may touch them between steps at any time.
+    bool isIo =
+        op.getKind() == BufferKind::Input || op.getKind() == BufferKind::Output;
+    buffer.liveIn = buffer.liveOut = isIo;
     buffer.name = op.getName().str();
     llvm::replace(buffer.name, ' ', '_');
   }

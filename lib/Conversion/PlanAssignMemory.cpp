@@ -36,7 +36,8 @@ LogicalResult gtp::assignMemory(ProgramOp program) {
            << "has no memory problem: " << status.message();
   planning::MemoryProblem::Solution solution = problem.solve();
   if (Status status = problem.verify(solution); !status.isOk())
-    return program.emitOpError() << "got a wrong packing: " << status.message();
+    return emitError(program.getLoc())
+           << "plan-assign-memory: wrong packing: " << status.message();
 
   for (auto [buffer, offset] : llvm::zip(lifetimes.buffers, solution.offsets))
     buffer.setOffset(int64_t(offset));

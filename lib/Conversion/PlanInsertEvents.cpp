@@ -47,10 +47,12 @@ PlanInsertEventsPass::insertEvents(RegionOp region, unsigned streams,
                                    planning::EventProblem::Counts &least) {
   planning::EventProblem problem(orderOf(region, streams));
   if (Status status = problem.check(); !status.isOk())
-    return region.emitOpError() << "has no event problem: " << status.message();
+    return emitError(region.getLoc())
+           << "plan-insert-events: no event problem: " << status.message();
   planning::EventProblem::Solution solution = problem.solve();
   if (Status status = problem.verify(solution); !status.isOk())
-    return region.emitOpError() << "got wrong events: " << status.message();
+    return emitError(region.getLoc())
+           << "plan-insert-events: wrong events: " << status.message();
   planning::EventProblem::Counts counts = problem.naiveCounts();
   naive.events += counts.events;
   naive.waits += counts.waits;
