@@ -41,7 +41,7 @@ void Context::fail(const std::string &rule, const std::string &message) {
 }
 
 bool Context::spend(uint64_t units) {
-  constexpr uint64_t limit = 100'000'000;
+  constexpr uint64_t limit = 20'000'000;
   work += units;
   if (work <= limit)
     return true;
