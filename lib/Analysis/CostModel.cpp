@@ -168,23 +168,24 @@ bool gtp::runsKernel(Operation *op) {
   return kernelOf(op);
 }
 
+/// The type that a kernel computes in: of its first tensor of floats. What it
+/// keeps beside (statistics) and accumulates in may be wider.
 static machine::DType precision(Operation *op) {
-  auto result = machine::DType::BF16;
-  auto consider = [&](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || tensor.getRank() == 0)
-      return;
-    if (tensor.getElementType().isF64())
-      result = machine::DType::F64;
-    else if (tensor.getElementType().isF32() && result == machine::DType::BF16)
-      result = machine::DType::F32;
+  auto find = [](TypeRange types) -> std::optional<machine::DType> {
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !isa<FloatType>(tensor.getElementType()))
+        continue;
+      if (tensor.getElementType().isF64())
+        return machine::DType::F64;
+      return tensor.getElementType().isF32() ? machine::DType::F32
+                                             : machine::DType::BF16;
+    }
+    return std::nullopt;
   };
-  // Matrix units run at the speed of what they read, other kernels at that of
-  // the widest they touch.
-  llvm::for_each(op->getOperandTypes(), consider);
-  if (op->getNumOperands() == 0)
-    llvm::for_each(op->getResultTypes(), consider);
-  return result;
+  if (std::optional<machine::DType> operand = find(op->getOperandTypes()))
+    return *operand;
+  return find(op->getResultTypes()).value_or(machine::DType::F32);
 }
 
 int64_t CostModel::kernelNs(Operation *op) const {

@@ -266,7 +266,7 @@ FailureOr<StepSchedule> ProblemBuilder::build() {
       cast<RankedTensorType>(body.getInputs().front().getType()).getDimSize(0);
   numberOps();
   if (result.compute.empty())
-    return body.emitOpError("has no kernel to schedule");
+    return emitError(body.getLoc(), "there is no kernel to schedule");
   result.problem.sharedLinkPermille = costs.machine().sharedLinkPermille;
   if (failed(addCollectives()) || failed(addOutside()))
     return failure();
@@ -278,7 +278,8 @@ FailureOr<StepSchedule> gtp::stepSchedule(func::FuncOp step,
                                           const CostModel &costs) {
   auto bodies = llvm::to_vector(step.getOps<tfm::MicrobatchesOp>());
   if (bodies.size() != 1 || bodies.front().getInputs().empty())
-    return step.emitOpError() << "has " << bodies.size()
-                              << " tfm.microbatches, expected one with inputs";
+    return emitError(step.getLoc())
+           << "there are " << bodies.size()
+           << " tfm.microbatches, expected one with inputs";
   return ProblemBuilder(step, bodies.front(), costs).build();
 }

@@ -15,6 +15,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
 
 namespace gtp {
 #define GEN_PASS_DEF_GTPPLANSTEPPASS
@@ -48,7 +49,7 @@ private:
   FailureOr<int64_t> arenaBytes();
   void annotate(const StepSchedule &step, const planning::Schedule &schedule);
   void report(const StepSchedule &step, const planning::Schedule &schedule);
-  LogicalResult overBudget(const Twine &reason);
+  LogicalResult overBudget(int64_t arena, const StepSchedule &step);
 
   int64_t overhead = 0;
 };
@@ -66,7 +67,7 @@ FailureOr<planning::ScheduleOptions> GtpPlanStepPass::scheduleOptions() {
   }
   if (StringRef(prefetch).getAsInteger(10, options.distance) ||
       options.distance < 1)
-    return getOperation().emitError()
+    return emitError(getOperation().getLoc())
            << "gtp-plan-step: prefetch is \"" << prefetch
            << "\", expected auto, off or a distance of 1 or more";
   options.prefetch = Prefetch::Distance;
@@ -96,24 +97,45 @@ void GtpPlanStepPass::annotate(const StepSchedule &step,
 }
 
 FailureOr<int64_t> GtpPlanStepPass::arenaBytes() {
-  OwningOpRef<ModuleOp> copy(getOperation().clone());
+  // A pass may only run passes on what it holds, so the copy is put inside.
+  ModuleOp module = getOperation();
+  ModuleOp copy = module.clone();
+  module.push_back(copy);
+  llvm::scope_exit discard([&] { copy.erase(); });
   OpPassManager pipeline(ModuleOp::getOperationName());
   pipeline.addNestedPass<func::FuncOp>(createGtpPrefetchPass());
   ConvertGtpToPlanPassOptions options;
   options.target = target;
   pipeline.addPass(createConvertGtpToPlanPass(options));
   pipeline.addPass(createPlanAssignMemoryPass());
-  if (failed(runPipeline(pipeline, *copy)))
+  if (failed(runPipeline(pipeline, copy)))
     return failure();
-  planir::ProgramOp program = findProgram(*copy);
+  planir::ProgramOp program = findProgram(copy);
   if (!program)
     return failure();
   return int64_t(program.getArena());
 }
 
-LogicalResult GtpPlanStepPass::overBudget(const Twine &reason) {
-  return getOperation().emitError() << "memory budget of " << memoryBudget
-                                    << " bytes cannot be met: " << reason;
+/// `arena` is the least that was reached, or that any schedule needs.
+LogicalResult GtpPlanStepPass::overBudget(int64_t arena,
+                                          const StepSchedule &step) {
+  planning::MinimalMemory least = step.problem.minimalMemory();
+  std::pair<StringRef, int64_t> parts[] = {
+      {"weights, optimizer state and activations", least.baseBytes},
+      {"gathered weights", least.gatheredBytes},
+      {"full gradients", least.gradientBytes}};
+  auto largest = *llvm::max_element(parts, llvm::less_second());
+  size_t op = std::min(least.point / 2, step.compute.size() - 1);
+  return emitError(getOperation().getLoc())
+         << "memory budget of " << uint64_t(memoryBudget)
+         << " bytes cannot be met: the step needs " << arena + overhead
+         << " bytes, an arena of " << arena << " and " << overhead
+         << " of the target's overhead; at its peak ("
+         << step.problem.ops[op].name << ") the largest part is "
+         << largest.first << ", " << largest.second << " bytes; a budget of "
+         << arena + overhead
+         << " bytes would do, or a higher gtp degree, a shorter sequence or a "
+            "smaller micro-batch";
 }
 
 FailureOr<planning::Schedule>
@@ -121,26 +143,19 @@ GtpPlanStepPass::solve(StepSchedule &step,
                        const planning::ScheduleOptions &options) {
   planning::ScheduleProblem &problem = step.problem;
   if (Status status = problem.check(); !status.isOk())
-    return getOperation().emitError()
+    return emitError(getOperation().getLoc())
            << "gtp-plan-step: no scheduling problem: " << status.message();
   int64_t budget = int64_t(memoryBudget) - overhead;
-  if (memoryBudget != 0 && budget <= 0)
-    return overBudget("the target's overhead alone is " + Twine(overhead) +
-                      " bytes");
   if (memoryBudget != 0)
-    problem.capBytes = budget;
+    problem.capBytes = std::max<int64_t>(budget, 1);
 
-  int64_t least = INT64_MAX;
+  int64_t tightest = problem.minimalMemory().bytes, least = tightest;
   for (int round = 0; round < kRounds; ++round) {
     StatusOr<planning::Schedule> schedule = problem.solve(options);
-    if (!schedule.isOk()) {
-      if (least == INT64_MAX)
-        return overBudget(schedule.message() + "; the target's overhead is " +
-                          std::to_string(overhead) + " bytes of it");
+    if (!schedule.isOk())
       break;
-    }
     if (Status status = problem.verify(*schedule); !status.isOk())
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "gtp-plan-step: wrong schedule: " << status.message();
     annotate(step, *schedule);
     if (memoryBudget == 0)
@@ -150,22 +165,15 @@ GtpPlanStepPass::solve(StepSchedule &step,
       return failure();
     if (*arena <= budget)
       return *schedule;
-    least = std::min(least, *arena);
-    problem.capBytes -= *arena - budget;
-    if (problem.capBytes <= 0)
+    least = round == 0 ? *arena : std::min(least, *arena);
+    // The last round is as tight as any schedule can be.
+    int64_t lower = problem.capBytes - (*arena - budget);
+    lower = round + 2 < kRounds ? std::max(lower, tightest) : tightest;
+    if (lower == problem.capBytes)
       break;
+    problem.capBytes = lower;
   }
-  planning::MinimalMemory minimal = problem.minimalMemory();
-  return overBudget(
-      "the step needs " + Twine(least + overhead) + " bytes: an arena of " +
-      Twine(least) + " and " + Twine(overhead) +
-      " of the target's overhead; at the narrowest point " +
-      Twine(minimal.baseBytes) + " are state and activations, " +
-      Twine(minimal.gatheredBytes) + " gathered weights, " +
-      Twine(minimal.gradientBytes) + " full gradients; a budget of " +
-      Twine(least + overhead) +
-      " bytes, a smaller micro-batch or a higher gtp degree would "
-      "do");
+  return overBudget(least, step);
 }
 
 /// Leaves predictions for the plan's claims and for --stats.
@@ -198,7 +206,7 @@ LogicalResult GtpPlanStepPass::planStep() {
       step ? step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr)
            : dist::MeshAttr();
   if (!mesh || !step->hasAttr(dist::GtpDialect::kPartitionedAttr))
-    return module.emitError()
+    return emitError(module.getLoc())
            << "gtp-plan-step: there is no partitioned @"
            << tfm::kTrainStepFunction << "; run gtp-partition first";
   FailureOr<planning::ScheduleOptions> options = scheduleOptions();
@@ -206,7 +214,7 @@ LogicalResult GtpPlanStepPass::planStep() {
     return failure();
   StatusOr<machine::Profile> profile = machine::Profile::load(target);
   if (!profile.isOk())
-    return module.emitError() << profile.message();
+    return emitError(module.getLoc()) << profile.message();
   CostModel costs(*profile, mesh);
   FailureOr<StepSchedule> problem = stepSchedule(step, costs);
   if (failed(problem))

@@ -91,6 +91,61 @@ void describeProgram(planir::ProgramOp program, mlir::ModuleOp module,
 void emitParameter(mlir::OpBuilder &builder, const ParameterEntry &entry,
                    const Places &places);
 
+/// Converts one training step.
+class Converter {
+public:
+  Converter(mlir::ModuleOp module, mlir::func::FuncOp step,
+            tfm::MicrobatchesOp body, planir::ProgramOp program,
+            ParameterTable parameters, const CostModel &costs)
+      : module(module), step(step), body(body), program(program),
+        parameters(std::move(parameters)), costs(costs),
+        mesh(step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr)),
+        repeat(llvm::cast<mlir::RankedTensorType>(
+                   body.getInputs().front().getType())
+                   .getDimSize(0)),
+        steps(program), places(steps), communicators(mesh) {}
+
+  mlir::LogicalResult run();
+
+private:
+  void placeArguments();
+  void placeResults();
+  void placeSums();
+  mlir::LogicalResult convertOnce();
+  mlir::LogicalResult convertBody();
+  mlir::LogicalResult convertUpdate();
+  void emitDeclarations();
+
+  mlir::LogicalResult convert(mlir::Operation &op);
+  mlir::LogicalResult convertKernel(mlir::Operation &op,
+                                    const plan::KernelSpec &spec);
+  mlir::LogicalResult convertCollective(mlir::Operation &op,
+                                        const CollectiveSpec &spec);
+  mlir::LogicalResult convertSlice(dist::SliceOp op);
+  void convertSplit(tfm::SplitOp op);
+  void convertKeepFirst(dist::KeepFirstOp op);
+  mlir::FailureOr<mlir::DictionaryAttr>
+  settingsOf(mlir::Operation &op, const plan::KernelSpec &spec);
+  /// The slot of an operand, copied when the kernel cannot read its pitch.
+  Slot readable(mlir::Operation &op, mlir::Value value,
+                const plan::OperandSpec &spec);
+  void clearTail(mlir::Location loc, mlir::Value value, const Slot &slot);
+
+  mlir::ModuleOp module;
+  mlir::func::FuncOp step;
+  tfm::MicrobatchesOp body;
+  planir::ProgramOp program;
+  ParameterTable parameters;
+  const CostModel &costs;
+  dist::MeshAttr mesh;
+  int64_t repeat;
+  StepBuilder steps;
+  Places places;
+  Communicators communicators;
+  llvm::SmallVector<std::pair<mlir::StringAttr, mlir::Value>> inputs, outputs;
+  llvm::DenseMap<mlir::Value, mlir::Value> tokens; ///< of tickets
+};
+
 } // namespace gtp
 
 #endif // GTP_LIB_CONVERSION_GTPTOPLAN_H

@@ -30,7 +30,7 @@ LogicalResult ParameterTable::readArguments(func::FuncOp step) {
     unsigned index = argument.getArgNumber();
     auto role = step.getArgAttrOfType<StringAttr>(index, tfm::kArgAttr);
     if (!role)
-      return step.emitOpError()
+      return emitError(step.getLoc())
              << "argument " << index << " has no " << tfm::kArgAttr;
     auto symbol =
         step.getArgAttrOfType<FlatSymbolRefAttr>(index, tfm::kParameterAttr);
@@ -38,7 +38,7 @@ LogicalResult ParameterTable::readArguments(func::FuncOp step) {
       continue;
     auto found = positions.find(symbol.getAttr());
     if (found == positions.end())
-      return step.emitOpError()
+      return emitError(step.getLoc())
              << "argument " << index << " belongs to " << symbol
              << ", which is no tfm.parameter of the module";
     ParameterEntry &entry = list[found->second];

@@ -32,7 +32,7 @@ LogicalResult gtp::assignMemory(ProgramOp program) {
     if (entry.accesses.empty())
       return buffer.emitOpError("is never touched");
   if (Status status = problem.check(); !status.isOk())
-    return program.emitOpError()
+    return emitError(program.getLoc())
            << "has no memory problem: " << status.message();
   planning::MemoryProblem::Solution solution = problem.solve();
   if (Status status = problem.verify(solution); !status.isOk())

@@ -419,14 +419,14 @@ ProgramOp gtp::findProgram(Operation *module) {
     for (auto program : region.getOps<ProgramOp>()) {
       if (found) {
         InFlightDiagnostic diag =
-            program.emitOpError("is the second program of the module");
+            emitError(program.getLoc(), "there is a second plan.program");
         diag.attachNote(found.getLoc()) << "the first is here";
         return {};
       }
       found = program;
     }
   if (!found)
-    module->emitError(
-        "there is no plan.program; run convert-gtp-to-plan first");
+    emitError(module->getLoc(),
+              "there is no plan.program; run convert-gtp-to-plan first");
   return found;
 }

@@ -1,0 +1,73 @@
+//===- GtpToPlanCollectives.cpp - Collectives of a step -------------------===//
+
+#include "GtpToPlan.h"
+
+using namespace gtp;
+using namespace gtp::planir;
+using namespace mlir;
+
+LogicalResult Converter::convertCollective(Operation &op,
+                                           const CollectiveSpec &spec) {
+  Value result = op.getResult(0);
+  FailureOr<machine::CollectivePrice> price = costs.price(spec, op.getLoc());
+  if (failed(price))
+    return failure();
+  if (spec.dim != 0)
+    return op.emitOpError() << "works along dimension " << spec.dim
+                            << ", plans only join and cut the first";
+
+  StepBuilder::Collective out;
+  out.source = places[spec.source];
+  bool reduces = spec.kind == dist::CollectiveKind::AllReduce;
+  if (reduces && !places.isAssigned(result) &&
+      places.reducesInPlace(spec.source))
+    places.assign(result, out.source);
+  out.destination = places.destination(result);
+  places.set(result, {out.destination.buffer,
+                      out.destination.view.withAccumulate(false)});
+
+  // The long side is that of all shards, padding included.
+  auto full = [&](const Slot &slot) -> Slot {
+    return {slot.buffer, ViewAttr::get(op.getContext(), slot.view.getDtype(),
+                                       spec.fullShape, slot.view.getOffset())};
+  };
+  bool scalar = spec.resultType.getRank() == 0;
+  switch (spec.kind) {
+  case dist::CollectiveKind::Materialize:
+  case dist::CollectiveKind::AllGather:
+    out.kind = CollectiveKind::AllGather;
+    out.destination = full(out.destination);
+    break;
+  case dist::CollectiveKind::ReduceScatter:
+    out.kind = CollectiveKind::ReduceScatter;
+    out.source = full(out.source);
+    break;
+  case dist::CollectiveKind::AllReduce:
+    out.kind = CollectiveKind::AllReduce;
+    break;
+  }
+  if (!out.source.view.isDense() || !out.destination.view.isDense())
+    return op.emitOpError("works on a value whose rows are apart in memory");
+
+  Purpose purpose = spec.isGather() ? Purpose::Gather
+                    : scalar        ? Purpose::Scalar
+                                    : Purpose::Reduce;
+  out.communicator = communicators.get(purpose, spec.axes);
+  out.parameter = parameters.weightOf(spec.source);
+  if (!out.parameter)
+    out.parameter = parameters.gradientOf(result);
+  out.wire = spec.wire;
+  out.accumulation = spec.accumulation;
+  out.order = spec.order == dist::Order::Ring ? planir::Order::Ring
+                                              : planir::Order::Flat;
+  out.transport = price->transport == machine::Transport::Host
+                      ? Transport::Host
+                      : Transport::Auto;
+  out.duration = price->durationNs + (spec.isGather() ? price->ownCopyNs : 0);
+  Value token = steps.collective(op.getLoc(), out).getToken();
+  if (isa<dist::PrefetchOp>(op))
+    tokens[result] = token;
+  else
+    steps.holdCompute(token);
+  return success();
+}
