@@ -6,7 +6,11 @@
 #include "Stats.h"
 
 #include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Conversion/Passes.h"
+#include "gtp/Conversion/PlanToProto.h"
 #include "gtp/Import/Import.h"
+#include "gtp/Machine/Profile.h"
+#include "gtp/Plan/PlanFile.h"
 #include "gtp/Tools/Pipeline.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -21,9 +25,13 @@
 using namespace mlir;
 using namespace gtp;
 
+llvm::Error gtp::reportedError() { return usageError(""); }
+
 LogicalResult gtp::reportError(llvm::Error error) {
   llvm::handleAllErrors(std::move(error), [](const llvm::ErrorInfoBase &info) {
-    llvm::WithColor::error(llvm::errs(), "gtp-opt") << info.message() << "\n";
+    std::string message = info.message();
+    if (!message.empty())
+      llvm::WithColor::error(llvm::errs(), "gtp-opt") << message << "\n";
   });
   return failure();
 }
@@ -158,6 +166,20 @@ static OwningOpRef<ModuleOp> load(CompileJob &job, MLIRContext &context,
   return module;
 }
 
+/// A target that cannot be read is an error before any work, and a budget that
+/// its memory does not hold is worth a warning.
+static LogicalResult checkTarget(const CompileOptions &options) {
+  StatusOr<machine::Profile> profile = machine::Profile::load(options.target);
+  if (!profile.isOk())
+    return reportError(usageError("--target=" + profile.message()));
+  if (options.memoryBudget > profile->memoryBytes)
+    llvm::WithColor::warning(llvm::errs(), "gtp-opt")
+        << "--memory-budget=" << options.memoryBudget
+        << " is more than the memory of target '" << options.target << "', "
+        << profile->memoryBytes << " bytes\n";
+  return success();
+}
+
 /// The passes that the output needs.
 static LogicalResult addPasses(PassManager &passes, ModuleOp module,
                                const CompileJob &job) {
@@ -195,7 +217,20 @@ static llvm::Error printModule(ModuleOp module, const CompileJob &job,
   return llvm::Error::success();
 }
 
+static llvm::Error printPlan(ModuleOp module, CompileOptions::Emit emit,
+                             llvm::raw_ostream &stream) {
+  planir::ProgramOp program = findProgram(module);
+  plan::pb::Plan plan;
+  if (!program || failed(emitPlan(program, plan)))
+    return reportedError();
+  stream << (emit == CompileOptions::Emit::Plan ? plan::serializePlan(plan)
+                                                : plan::planToText(plan));
+  return llvm::Error::success();
+}
+
 LogicalResult gtp::compile(CompileJob &job) {
+  if (failed(checkTarget(job.options)))
+    return failure();
   MLIRContext context(job.registry);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(
@@ -229,7 +264,7 @@ LogicalResult gtp::compile(CompileJob &job) {
           job.flags.output, [&](llvm::raw_ostream &stream) -> llvm::Error {
             if (options.emit == CompileOptions::Emit::Mlir)
               return printModule(*module, job, stream);
-            return usageError("--emit=plan is not supported yet");
+            return printPlan(*module, options.emit, stream);
           }))
     return reportError(std::move(error));
   if (options.statsFile.empty())

@@ -33,7 +33,10 @@ struct CompileJob {
 /// writes the output and the statistics. Errors are reported.
 llvm::LogicalResult compile(CompileJob &job);
 
-/// Prints "gtp-opt: error: ..." and fails.
+/// An error whose message is out already.
+llvm::Error reportedError();
+
+/// Prints "gtp-opt: error: ...", unless it is a reportedError(), and fails.
 llvm::LogicalResult reportError(llvm::Error error);
 
 } // namespace gtp

@@ -58,15 +58,10 @@ static LogicalResult runOpt(CompileJob &job) {
       job.flags.output, [&](llvm::raw_ostream &stream) -> llvm::Error {
         if (llvm::failed(mlir::MlirOptMain(stream, std::move(job.input),
                                            job.registry, job.config)))
-          // It is reported already.
-          return llvm::make_error<llvm::StringError>(
-              "", llvm::inconvertibleErrorCode());
+          return reportedError();
         return llvm::Error::success();
       });
-  if (!error)
-    return llvm::success();
-  std::string message = llvm::toString(std::move(error));
-  return message.empty() ? llvm::failure() : reportError(usageError(message));
+  return error ? reportError(std::move(error)) : llvm::success();
 }
 
 static LogicalResult run(const CompileFlags &flags,

@@ -6,6 +6,7 @@
 
 #include "gtp/Tools/Pipeline.h"
 
+#include "gtp/Conversion/Passes.h"
 #include "gtp/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -39,10 +40,33 @@ static PassPtr partition(const CompileOptions &options) {
   return createGtpPartitionPass(result);
 }
 
+static PassPtr planStep(const CompileOptions &options) {
+  GtpPlanStepPassOptions result;
+  result.target = options.target;
+  result.memoryBudget = options.memoryBudget;
+  if (!options.prefetch)
+    result.prefetch = "off";
+  else if (options.prefetchDistance)
+    result.prefetch = std::to_string(*options.prefetchDistance);
+  return createGtpPlanStepPass(result);
+}
+
 static PassPtr prefetch(const CompileOptions &options) {
   GtpPrefetchPassOptions result;
   result.sync = options.sync;
   return createGtpPrefetchPass(result);
+}
+
+static PassPtr convert(const CompileOptions &options) {
+  ConvertGtpToPlanPassOptions result;
+  result.target = options.target;
+  return createConvertGtpToPlanPass(result);
+}
+
+/// A pass without options.
+template <std::unique_ptr<mlir::Pass> (*create)()>
+static PassPtr plain(const CompileOptions &) {
+  return create();
 }
 
 namespace {
@@ -58,14 +82,28 @@ struct Stage {
 static const Stage kStages[] = {
     // Before differentiation, so that the gradient of a packed weight is one
     // product too.
-    {"tfm-pack", [](const CompileOptions &) { return createTfmPackPass(); }},
+    {"tfm-pack", plain<createTfmPackPass>},
     // On the logical program: what is derived here is right on any mesh.
     {"tfm-differentiate", differentiate},
     // From here on types say where values are; each of the two ends with
     // gtp-verify-placements, the contract that the next relies on.
     {"gtp-place", place},
     {"gtp-partition", partition, true},
+    // Decides on the synchronous program, whose order is a legal one, and
+    // leaves
+    // attributes; only the next pass changes the program.
+    {"gtp-plan-step", planStep},
     {"gtp-prefetch", prefetch, true},
+    // Tokens say all of the order until events are inserted. Offsets come
+    // before
+    // events: two buffers may share bytes only if tokens order them, so memory
+    // adds
+    // no order, and the transitive reduction sees the whole of it.
+    {"convert-gtp-to-plan", convert},
+    {"plan-assign-memory", plain<createPlanAssignMemoryPass>},
+    {"plan-insert-events", plain<createPlanInsertEventsPass>},
+    // Last: it reads what would be emitted and nothing else.
+    {"plan-verify", plain<createPlanVerifyPass>},
 };
 
 static llvm::Error unknownStage(StringRef name) {

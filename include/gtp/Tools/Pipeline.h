@@ -13,10 +13,6 @@ namespace gtp {
 /// compilation of such a module goes on behind it.
 inline constexpr llvm::StringLiteral kStageAttr = "gtp.stage";
 
-/// On modules: where the program comes from, under the names of plan.proto's
-/// Provenance.
-inline constexpr llvm::StringLiteral kProvenanceAttr = "gtp.provenance";
-
 /// Adds the passes behind `after` (empty: from the imported program) up to and
 /// with `last` (empty: to the end). An unknown name is an error.
 llvm::Error buildPipeline(mlir::OpPassManager &passes,
