@@ -171,7 +171,7 @@ static OwningOpRef<ModuleOp> load(CompileJob &job, MLIRContext &context,
 static LogicalResult checkTarget(const CompileOptions &options) {
   StatusOr<machine::Profile> profile = machine::Profile::load(options.target);
   if (!profile.isOk())
-    return reportError(usageError("--target=" + profile.message()));
+    return reportError(usageError(profile.message()));
   if (options.memoryBudget > profile->memoryBytes)
     llvm::WithColor::warning(llvm::errs(), "gtp-opt")
         << "--memory-budget=" << options.memoryBudget

@@ -185,7 +185,7 @@ Expected<CompileOptions> CompileFlags::read() const {
   options.prefetch = !noPrefetch;
   options.sync = sync;
   if (prefetchDistance.getNumOccurrences())
-    if (Error error = take(parseCount("prefetch-distance", prefetchDistance, 0),
+    if (Error error = take(parseCount("prefetch-distance", prefetchDistance, 1),
                            options.prefetchDistance))
       return std::move(error);
   if (emit == "plan")
