@@ -20,10 +20,11 @@ public:
   /// Where a converted value is; asserts that there is one.
   const Slot &operator[](mlir::Value value) const;
   bool has(mlir::Value value) const { return slots.contains(value); }
-  void set(mlir::Value value, const Slot &slot) { slots[value] = slot; }
+  /// By value: a slot of this very map would move while it grows.
+  void set(mlir::Value value, Slot slot) { slots[value] = slot; }
 
   /// Prescribes where the op that makes `value` writes it.
-  void assign(mlir::Value value, const Slot &slot) {
+  void assign(mlir::Value value, Slot slot) {
     assigned[producedValue(value)] = slot;
   }
   bool isAssigned(mlir::Value value) const {
