@@ -166,6 +166,39 @@ static OwningOpRef<ModuleOp> load(CompileJob &job, MLIRContext &context,
   return module;
 }
 
+/// What only a plain run of passes does is refused, not left out.
+static LogicalResult refuseOptModes(const CompileJob &job) {
+  const char *mode = nullptr;
+  if (!job.config.inputSplitMarker().empty())
+    mode = "--split-input-file";
+  else if (job.config.shouldVerifyDiagnostics())
+    mode = "--verify-diagnostics";
+  else if (job.config.shouldRunReproducer())
+    mode = "--run-reproducer";
+  if (!mode)
+    return success();
+  return reportError(usageError(
+      Twine(mode) + " goes with MLIR and named passes, not with a config, "
+                    "--stop-after or --emit"));
+}
+
+/// Printed and parsed again, a program must print the same.
+static LogicalResult verifyRoundTrip(ModuleOp module) {
+  auto print = [](ModuleOp op) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    op.print(stream, OpPrintingFlags().enableDebugInfo());
+    return text;
+  };
+  std::string once = print(module);
+  OwningOpRef<ModuleOp> parsed =
+      parseSourceString<ModuleOp>(once, module.getContext());
+  if (!parsed || print(*parsed) != once)
+    return reportError(usageError("the program changes when it is printed and "
+                                  "parsed"));
+  return success();
+}
+
 /// A target that cannot be read is an error before any work, and a budget that
 /// its memory does not hold is worth a warning.
 static LogicalResult checkTarget(const CompileOptions &options) {
@@ -223,13 +256,16 @@ static llvm::Error printPlan(ModuleOp module, CompileOptions::Emit emit,
   plan::pb::Plan plan;
   if (!program || failed(emitPlan(program, plan)))
     return reportedError();
+  if (emit == CompileOptions::Emit::Plan && stream.is_displayed())
+    return usageError("a plan is binary, and the output is a terminal; give -o "
+                      "FILE, or --emit=plan-text");
   stream << (emit == CompileOptions::Emit::Plan ? plan::serializePlan(plan)
                                                 : plan::planToText(plan));
   return llvm::Error::success();
 }
 
 LogicalResult gtp::compile(CompileJob &job) {
-  if (failed(checkTarget(job.options)))
+  if (failed(refuseOptModes(job)) || failed(checkTarget(job.options)))
     return failure();
   MLIRContext context(job.registry);
   llvm::SourceMgr sources;
@@ -245,14 +281,22 @@ LogicalResult gtp::compile(CompileJob &job) {
   TimingScope loading = timing.nest("Load");
   OwningOpRef<ModuleOp> module = load(job, context, sources);
   loading.stop();
-  if (!module)
+  if (!module ||
+      (job.config.shouldVerifyRoundtrip() && failed(verifyRoundTrip(*module))))
     return failure();
+
   PassManager passes(&context, ModuleOp::getOperationName());
   passes.enableVerifier(job.config.shouldVerifyPasses());
   if (failed(applyPassManagerCLOptions(passes)))
     return failure();
   passes.enableTiming(timing);
-  if (failed(addPasses(passes, *module, job)) || failed(passes.run(*module)))
+  if (failed(addPasses(passes, *module, job)))
+    return failure();
+  if (job.config.shouldDumpPassPipeline()) {
+    passes.dump();
+    llvm::errs() << "\n";
+  }
+  if (failed(passes.run(*module)))
     return failure();
 
   const CompileOptions &options = job.options;

@@ -8,13 +8,15 @@
 
 #include "gtp/InitAll.h"
 
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
+
+#include <array>
 
 using namespace gtp;
 using llvm::LogicalResult;
@@ -44,12 +46,16 @@ static LogicalResult parse(int argc, char **argv, StringRef header) {
   return reportError(usageError(message));
 }
 
-/// Whether the command line names passes to run.
-static bool namesPasses(const mlir::MlirOptMainConfig &config) {
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  mlir::PassManager passes(&context, "builtin.module",
-                           mlir::PassManager::Nesting::Implicit);
-  return llvm::failed(config.setupPassPipeline(passes)) || !passes.empty();
+/// Whether the command line names passes to run: as --pass-pipeline, or one by
+/// one. All names of passes are values of one option, so any of them finds it.
+static bool namesPasses() {
+  auto &registered = llvm::cl::getRegisteredOptions();
+  return llvm::any_of(std::array<StringRef, 2>{"pass-pipeline", "canonicalize"},
+                      [&](StringRef name) {
+                        auto found = registered.find(name);
+                        return found != registered.end() &&
+                               found->second->getNumOccurrences() > 0;
+                      });
 }
 
 /// An MLIR opt tool: parses, runs the passes named, prints.
@@ -77,8 +83,8 @@ static LogicalResult run(const CompileFlags &flags,
   if (!input)
     return reportError(usageError(message));
 
-  CompileJob job{std::move(input), flags,   *options,           config,
-                 registry,         started, namesPasses(config)};
+  CompileJob job{std::move(input), flags,   *options,     config,
+                 registry,         started, namesPasses()};
   bool wholePipeline = options->emit != CompileOptions::Emit::Mlir ||
                        !options->stopAfter.empty();
   if (wholePipeline && job.explicitPasses)
