@@ -4,6 +4,7 @@
 
 void gtp::test::registerTestPasses() {
   registerTestGtpLayout();
+  registerTestPlanEmit();
   registerTestTfmInterfaces();
   registerTestTfmStepGradients();
   registerTestTfmUnitGradients();

@@ -9,6 +9,7 @@ namespace gtp::test {
 void registerTestPasses();
 
 void registerTestGtpLayout();
+void registerTestPlanEmit();
 void registerTestTfmInterfaces();
 void registerTestTfmStepGradients();
 void registerTestTfmUnitGradients();
