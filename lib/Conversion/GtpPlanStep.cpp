@@ -89,10 +89,16 @@ void GtpPlanStepPass::annotate(const StepSchedule &step,
   for (auto [op, release, reduction] :
        llvm::zip(step.reductions, schedule.releases, step.problem.reductions)) {
     op->removeDiscardableAttr(dist::GtpDialect::kReleaseBeforeAttr);
-    if (reduction.bytes == 0 || release >= int64_t(step.compute.size()))
+    if (reduction.bytes == 0)
       continue;
+    // The end is a decision too: without one the compute stream would wait
+    // where the reduced value is read first, by another reduction perhaps.
+    int64_t before =
+        release < int64_t(step.compute.size())
+            ? position(release)
+            : step.positions.lookup(op->getBlock()->getTerminator());
     op->setDiscardableAttr(dist::GtpDialect::kReleaseBeforeAttr,
-                           builder.getI64IntegerAttr(position(release)));
+                           builder.getI64IntegerAttr(before));
   }
 }
 
@@ -116,7 +122,7 @@ FailureOr<int64_t> GtpPlanStepPass::arenaBytes() {
   return int64_t(program.getArena());
 }
 
-/// `arena` is the least that was reached, or that any schedule needs.
+/// `arena` is the least that was reached.
 LogicalResult GtpPlanStepPass::overBudget(int64_t arena,
                                           const StepSchedule &step) {
   planning::MinimalMemory least = step.problem.minimalMemory();
@@ -145,14 +151,15 @@ GtpPlanStepPass::solve(StepSchedule &step,
   if (Status status = problem.check(); !status.isOk())
     return emitError(getOperation().getLoc())
            << "gtp-plan-step: no scheduling problem: " << status.message();
+  // Live bytes are an estimate, so a budget below what they can be is measured
+  // before it is refused.
   int64_t budget = int64_t(memoryBudget) - overhead;
+  int64_t tightest = problem.minimalMemory().bytes, least = INT64_MAX;
   if (memoryBudget != 0)
-    problem.capBytes = std::max<int64_t>(budget, 1);
-
-  int64_t tightest = problem.minimalMemory().bytes, least = tightest;
+    problem.capBytes = std::max(budget, tightest);
   for (int round = 0; round < kRounds; ++round) {
     StatusOr<planning::Schedule> schedule = problem.solve(options);
-    if (!schedule.isOk())
+    if (!schedule.isOk()) // a forced distance needs more
       break;
     if (Status status = problem.verify(*schedule); !status.isOk())
       return emitError(getOperation().getLoc())
@@ -165,7 +172,7 @@ GtpPlanStepPass::solve(StepSchedule &step,
       return failure();
     if (*arena <= budget)
       return *schedule;
-    least = round == 0 ? *arena : std::min(least, *arena);
+    least = std::min(least, *arena);
     // The last round is as tight as any schedule can be.
     int64_t lower = problem.capBytes - (*arena - budget);
     lower = round + 2 < kRounds ? std::max(lower, tightest) : tightest;
@@ -173,7 +180,7 @@ GtpPlanStepPass::solve(StepSchedule &step,
       break;
     problem.capBytes = lower;
   }
-  return overBudget(least, step);
+  return overBudget(least == INT64_MAX ? tightest : least, step);
 }
 
 /// Leaves predictions for the plan's claims and for --stats.

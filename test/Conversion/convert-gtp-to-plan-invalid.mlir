@@ -1,0 +1,75 @@
+// RUN: gtp-opt %s --split-input-file --verify-diagnostics --convert-gtp-to-plan
+
+// expected-error@+1 {{there is no function @train_step of one block}}
+module @no_step {
+}
+
+// -----
+
+module @not_partitioned {
+  // expected-error@+1 {{@train_step is not partitioned; run gtp-place and gtp-partition first}}
+  func.func @train_step() {
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+module @no_microbatches {
+  // expected-error@+1 {{there are 0 tfm.microbatches, expected one with inputs}}
+  func.func @train_step() attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+#x = #gtp.placement<#mesh, [2, 4]>
+module @argument_of_no_role {
+  // expected-error@+1 {{argument 0 has no tfm.arg}}
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids>) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      tfm.yield
+    }
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+#x = #gtp.placement<#mesh, [2, 4]>
+#columns = #gtp.placement<#mesh, [2, 4 cut (gtp)]>
+module @gathers_columns {
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      %x = tfm.full 1.0 : tensor<2x2xf32, #columns>
+      // expected-error@+1 {{works along dimension 1, plans only join and cut the first}}
+      %y = gtp.all_gather %x dim 1 over (gtp) : tensor<2x2xf32, #columns> -> tensor<2x4xf32, #x>
+      tfm.yield
+    }
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+module @no_kernel {
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      // expected-error@+1 {{is no kernel or collective that a plan can have}}
+      func.call @train_step(%tokens) : (tensor<1x2x4xi32, #ids>) -> ()
+      tfm.yield
+    }
+    return
+  }
+}
