@@ -14,16 +14,9 @@ static std::string weightName(StringRef module) {
   return (module + ".weight").str();
 }
 
-static Type elementType(MLIRContext *context, ImportOptions::Element element) {
-  switch (element) {
-  case ImportOptions::Element::F32:
-    return Float32Type::get(context);
-  case ImportOptions::Element::BF16:
-    return BFloat16Type::get(context);
-  case ImportOptions::Element::F64:
-    return Float64Type::get(context);
-  }
-  llvm_unreachable("an element type without a case");
+static Type elementType(MLIRContext *context, Element element) {
+  return element == Element::F32 ? Type(Float32Type::get(context))
+                                 : Type(BFloat16Type::get(context));
 }
 
 ModelBuilder::ModelBuilder(Location moduleLoc, const ImportOptions &options,
@@ -34,10 +27,7 @@ ModelBuilder::ModelBuilder(Location moduleLoc, const ImportOptions &options,
       module(ModuleOp::create(moduleLoc)), symbols(*module) {
   auto ids = RankedTensorType::get({batch, sequence}, builder.getI32Type());
   auto count = RankedTensorType::get({}, builder.getI64Type());
-  auto loss =
-      RankedTensorType::get({}, options.element == ImportOptions::Element::F64
-                                    ? builder.getF64Type()
-                                    : builder.getF32Type());
+  auto loss = RankedTensorType::get({}, builder.getF32Type());
   builder.setInsertionPointToEnd(module->getBody());
   forward =
       func::FuncOp::create(builder, moduleLoc, tfm::kForwardFunction,
@@ -120,11 +110,10 @@ Value ModelBuilder::attention(StringRef name, Value q, Value k, Value v,
                               int64_t heads, int64_t kvHeads, int64_t headDim) {
   // Scores and their product with v; causality halves both.
   productsPerToken += static_cast<double>(sequence + 1) * heads * headDim;
-  Type statistics = isa<Float64Type>(element) ? element : builder.getF32Type();
   auto op = tfm::AttentionOp::create(
       builder, at(name),
-      TypeRange{q.getType(),
-                RankedTensorType::get({batch, heads, sequence}, statistics)},
+      TypeRange{q.getType(), RankedTensorType::get({batch, heads, sequence},
+                                                   builder.getF32Type())},
       q, k, v, builder.getI64IntegerAttr(heads),
       builder.getI64IntegerAttr(kvHeads),
       builder.getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headDim))),

@@ -57,16 +57,15 @@ Expected<int64_t> gtp::parseSize(StringRef option, StringRef text) {
   return static_cast<int64_t>(value * unit);
 }
 
-StringRef gtp::name(CompileOptions::Element element) {
-  return element == CompileOptions::Element::F32 ? "f32" : "bf16";
+StringRef gtp::name(Element element) {
+  return element == Element::F32 ? "f32" : "bf16";
 }
 
-Expected<CompileOptions::Element> gtp::parseElement(StringRef option,
-                                                    StringRef text) {
+Expected<Element> gtp::parseElement(StringRef option, StringRef text) {
   if (text == "f32")
-    return CompileOptions::Element::F32;
+    return Element::F32;
   if (text == "bf16")
-    return CompileOptions::Element::BF16;
+    return Element::BF16;
   return usageError("--" + option + "=" + text + ": expected f32 or bf16");
 }
 
@@ -196,8 +195,7 @@ ImportOptions CompileOptions::importOptions() const {
   result.microBatch = microBatch;
   result.dataRanks = mesh.dataRanks();
   result.microbatches = microbatches();
-  result.element = dtype == Element::F32 ? ImportOptions::Element::F32
-                                         : ImportOptions::Element::BF16;
+  result.element = dtype;
   result.dropoutAcknowledged = dropoutAcknowledged;
   return result;
 }

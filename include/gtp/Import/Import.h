@@ -18,10 +18,11 @@
 
 namespace gtp {
 
+/// Types that programs are compiled in.
+enum class Element { F32, BF16 };
+
 /// What the command line adds to a config.
 struct ImportOptions {
-  enum class Element { F32, BF16, F64 };
-
   /// Tokens a sequence; 0 means min(2048, the model's positions).
   int64_t sequence = 0;
   /// Sequences a data rank a microbatch.

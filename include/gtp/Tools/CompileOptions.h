@@ -46,7 +46,6 @@ struct Mesh {
 
 struct CompileOptions {
   enum class Emit { Mlir, Plan, PlanText };
-  enum class Element { F32, BF16 };
   enum class Optimizer { AdamW, Sgd };
 
   Mesh mesh;
@@ -83,9 +82,9 @@ struct CompileOptions {
 };
 
 /// "f32" or "bf16".
-llvm::StringRef name(CompileOptions::Element element);
-llvm::Expected<CompileOptions::Element> parseElement(llvm::StringRef option,
-                                                     llvm::StringRef text);
+llvm::StringRef name(Element element);
+llvm::Expected<Element> parseElement(llvm::StringRef option,
+                                     llvm::StringRef text);
 
 /// Bytes: an integer, or a number with KiB, MiB or GiB; "unlimited" is 0.
 llvm::Expected<int64_t> parseSize(llvm::StringRef option, llvm::StringRef text);
