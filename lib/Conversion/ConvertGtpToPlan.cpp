@@ -235,7 +235,7 @@ LogicalResult Converter::run() {
   if (failed(convertOnce()) || failed(convertBody()) || failed(convertUpdate()))
     return failure();
   emitDeclarations();
-  describeProgram(program, module, parameters, step, body, costs);
+  describeProgram(program, module, parameters, step, body, costs, target);
   return success();
 }
 
@@ -292,14 +292,15 @@ LogicalResult ConvertGtpToPlanPass::convert() {
       /*arena=*/0, /*model=*/nullptr, /*numerics=*/nullptr,
       /*provenance=*/nullptr, /*claims=*/nullptr, /*stats=*/nullptr);
   program.getBody().emplaceBlock();
-  if (failed(
-          Converter(module, step, body, program, std::move(*parameters), costs)
-              .run()))
+  if (failed(Converter(module, step, body, program, std::move(*parameters),
+                       costs, target)
+                 .run()))
     return failure();
   for (auto parameter :
        llvm::make_early_inc_range(module.getOps<tfm::ParameterOp>()))
     parameter.erase();
   program.setSymName(step.getSymName());
+  module->removeAttr(kPlanStepAttr); // now claims and statistics of the program
   step.erase();
   return success();
 }

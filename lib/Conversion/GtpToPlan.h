@@ -87,7 +87,8 @@ private:
 /// The plan's attributes that describe model, numerics and origin.
 void describeProgram(planir::ProgramOp program, mlir::ModuleOp module,
                      const ParameterTable &parameters, mlir::func::FuncOp step,
-                     tfm::MicrobatchesOp body, const CostModel &costs);
+                     tfm::MicrobatchesOp body, const CostModel &costs,
+                     llvm::StringRef target);
 /// `plan.parameter` of an entry.
 void emitParameter(mlir::OpBuilder &builder, const ParameterEntry &entry,
                    const Places &places);
@@ -97,9 +98,10 @@ class Converter {
 public:
   Converter(mlir::ModuleOp module, mlir::func::FuncOp step,
             tfm::MicrobatchesOp body, planir::ProgramOp program,
-            ParameterTable parameters, const CostModel &costs)
+            ParameterTable parameters, const CostModel &costs,
+            llvm::StringRef target)
       : module(module), step(step), body(body), program(program),
-        parameters(std::move(parameters)), costs(costs),
+        parameters(std::move(parameters)), costs(costs), target(target),
         mesh(step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr)),
         repeat(llvm::cast<mlir::RankedTensorType>(
                    body.getInputs().front().getType())
@@ -138,6 +140,7 @@ private:
   planir::ProgramOp program;
   ParameterTable parameters;
   const CostModel &costs;
+  llvm::StringRef target;
   dist::MeshAttr mesh;
   int64_t repeat;
   StepBuilder steps;

@@ -44,7 +44,7 @@ static PassPtr planStep(const CompileOptions &options) {
   GtpPlanStepPassOptions result;
   result.target = options.target;
   result.memoryBudget = options.memoryBudget;
-  if (!options.prefetch)
+  if (!options.prefetch || options.sync) // what --sync does to the schedule
     result.prefetch = "off";
   else if (options.prefetchDistance)
     result.prefetch = std::to_string(*options.prefetchDistance);
