@@ -74,6 +74,7 @@ stage "PyTorch parity" run torch_parity dev
 stage "mesh equality" run mesh_equality dev
 stage "unit gradients" run unit_gradients dev
 stage "determinism" run determinism dev
+stage "training loop" run training_loop dev
 stage "plan size" run plan_size dev
 if $ci; then
   stage "config sweep" run config_sweep dev

@@ -306,7 +306,8 @@ def Tfm_ClipScaleOp : Tfm_StepOp<"clip_scale", [Tfm_CostInterface]> {
   let summary = "global norm and the factor that clips to it";
   let description = [{
     `norm = sqrt(sum_squares)`; `scale = min(1, max_norm / (norm + 1e-6))`, or 1
-    when `max_norm` is 0.
+    when `max_norm` is 0. When the norm is not finite, the factor is NaN, which makes
+    the updates that read it change nothing.
   }];
   let arguments = (ins Tfm_Scalar:$sum_squares, F64Attr:$max_norm);
   let results = (outs Tfm_Scalar:$norm, Tfm_Scalar:$scale);

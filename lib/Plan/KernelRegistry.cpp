@@ -74,7 +74,8 @@ std::vector<KernelSpec> buildRegistry() {
        "type of that shape, in f32: g = scale*grad; m = beta1*m + (1-beta1)*g; "
        "v = beta2*v + (1-beta2)*g*g; w = master - lr*((m/(1-beta1^t)) / "
        "(sqrt(v/(1-beta2^t)) + eps) + decay*weight_decay*master); master = w; "
-       "compute, if given, = w rounded once to its type. decay is 0 or 1."},
+       "compute, if given, = w rounded once to its type. If scale is NaN, "
+       "master, m and v stay as they are and w = master. decay is 0 or 1."},
       {"add",
        1,
        {variadic(1, any, strided(read("inputs"))),
@@ -132,9 +133,9 @@ std::vector<KernelSpec> buildRegistry() {
        SumsOver::Nothing,
        true,
        "sumsq f64[], norm and scale f32[]: norm = sqrt(sumsq) in f64, rounded "
-       "once; scale = 1 if max_norm is 0, else min(1, max_norm / (norm + "
-       "1e-6)) "
-       "in f32."},
+       "once; scale = NaN if norm is not finite, else 1 if max_norm is 0, else "
+       "min(1, max_norm / (norm + 1e-6)) in f32. A NaN makes the updates that "
+       "read it change nothing."},
       {"concat",
        1,
        {variadic(1, any, strided(read("inputs"))), strided(write("out"))},
@@ -282,7 +283,8 @@ std::vector<KernelSpec> buildRegistry() {
        true,
        "hyper and scale as adamw; master f32, grad a float type of that shape, "
        "in "
-       "f32: master = master - lr*(scale*grad + decay*weight_decay*master); "
+       "f32: master = master - lr*(scale*grad + decay*weight_decay*master), "
+       "unchanged if scale is NaN; "
        "compute, if given, = master rounded once to its type."},
       {"sum_squares",
        1,

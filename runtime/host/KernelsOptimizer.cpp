@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace gtp;
 using namespace gtp::rt::host;
@@ -31,7 +32,10 @@ static StatusOr<KernelBody> clipScale(const KernelSite &site) {
                         const KernelCall &call) {
     auto norm = static_cast<float>(std::sqrt(*call.as<double>(0)));
     *call.f32(1) = norm;
-    *call.f32(2) = most == 0 ? 1.0f : std::min(1.0f, most / (norm + 1e-6f));
+    if (!std::isfinite(norm))
+      *call.f32(2) = std::numeric_limits<float>::quiet_NaN();
+    else
+      *call.f32(2) = most == 0 ? 1.0f : std::min(1.0f, most / (norm + 1e-6f));
     return Status::ok();
   });
 }
@@ -48,7 +52,8 @@ static StatusOr<KernelBody> adamw(const KernelSite &site) {
     const float decay = decays ? hyper[Decay] : 0.0f, eps = hyper[Epsilon];
     const float correction1 = hyper[Correction1];
     const float correction2 = hyper[Correction2];
-    for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t updated = std::isnan(scale) ? 0 : count;
+    for (uint64_t i = 0; i < updated; ++i) {
       float g = scale * grad[i];
       m[i] = beta1 * m[i] + (1 - beta1) * g;
       v[i] = beta2 * v[i] + (1 - beta2) * g * g;
@@ -70,7 +75,8 @@ static StatusOr<KernelBody> sgd(const KernelSite &site) {
     const float *grad = call.f32(1), *hyper = call.f32(2);
     const float scale = *call.f32(3), rate = hyper[Rate];
     const float decay = decays ? hyper[Decay] : 0.0f;
-    for (uint64_t i = 0; i < count; ++i)
+    const uint64_t updated = std::isnan(scale) ? 0 : count;
+    for (uint64_t i = 0; i < updated; ++i)
       w[i] = w[i] - rate * (scale * grad[i] + decay * w[i]);
     if (publishes)
       std::copy_n(w, count, call.f32(4));

@@ -89,7 +89,7 @@ void Progress::step(const StepMetrics &metrics) {
   Clock::time_point now = Clock::now();
   double elapsed = std::chrono::duration<double>(now - start).count();
   bool isRow = metrics.step == 1 || metrics.step == steps ||
-               metrics.step % interval == 0;
+               metrics.step % interval == 0 || metrics.skipped;
   bool isStatus =
       console.isTerminal() && now - lastStatus > std::chrono::milliseconds(200);
   if (!isRow && !isStatus)
@@ -102,7 +102,7 @@ void Progress::step(const StepMetrics &metrics) {
              countText(double(tokens) / seconds).c_str(),
              durationText(elapsed).c_str(), durationText(left).c_str());
   if (isRow) {
-    console.line(row);
+    console.line(metrics.skipped ? row + "  update skipped" : row);
     tokens = 0;
     seconds = 0;
   } else {

@@ -33,6 +33,8 @@ Status MetricsWriter::write(const StepMetrics &metrics) {
   line["step_ms"] = metrics.seconds * 1e3;
   line["model_tflops"] = metrics.modelFlops / metrics.seconds / 1e12;
   line["peak_bytes"] = metrics.peakBytes;
+  if (metrics.skipped)
+    line["skipped"] = true;
   if (unchecked)
     line["unchecked"] = true;
   std::string text = line.dump() + "\n";

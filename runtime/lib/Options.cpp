@@ -1,22 +1,14 @@
 //===- Options.cpp - The command line of gtp-run --------------------------===//
 
 #include "gtp-rt/Options.h"
+#include "ParseNumber.h"
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <cmath>
 
 using namespace gtp;
 using namespace gtp::rt;
-
-/// All of `text` as a T; false when it is anything else.
-template <typename T>
-static bool parseWhole(const std::string &text, T &value) {
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 static Status wrongValue(const char *option, const std::string &found,
                          const std::string &expected) {
@@ -56,7 +48,7 @@ struct Refused {
 struct Texts {
   std::string tokenBits, steps = "1", lr = "1e-3", schedule = "const";
   std::string weightDecay = "0", betas = "0.9,0.95", eps = "1e-8", seed = "0";
-  std::string backend = "auto", hostJitter;
+  std::string backend = "auto", hostJitter, maxNonFinite = "3";
   std::vector<std::string> rankPlans;
 };
 
@@ -65,9 +57,6 @@ struct Texts {
 static Status convertHyper(const Texts &texts, Hyperparameters &hyper) {
   constexpr double kAny = HUGE_VAL;
   GTP_RETURN_IF_ERROR(parseNumber("--lr", texts.lr, kAny, hyper.learningRate));
-  if (texts.schedule != "const")
-    return Status::error("--lr-schedule=" + texts.schedule +
-                         ": not supported yet; expected const");
   GTP_RETURN_IF_ERROR(parseNumber("--weight-decay", texts.weightDecay, kAny,
                                   hyper.weightDecay));
   size_t comma = texts.betas.find(',');
@@ -82,6 +71,27 @@ static Status convertHyper(const Texts &texts, Hyperparameters &hyper) {
   // The kernel divides by sqrt(v) + eps, and v of a pad row is 0.
   if (float(hyper.epsilon) == 0)
     return wrongValue("--eps", texts.eps, "a number above 0 in float32");
+  return Status::ok();
+}
+
+/// The schedule, which must fit the run that the other options describe.
+static Status convertSchedule(const Texts &texts, RunOptions &options) {
+  auto schedule = Schedule::parse(texts.schedule);
+  if (!schedule)
+    return wrongValue("--lr-schedule", texts.schedule,
+                      "const, const:WARMUP, cosine:WARMUP,MIN or "
+                      "linear:WARMUP,MIN, such as cosine:100,1e-5");
+  options.schedule = *schedule;
+  if (options.verifyOnly || options.steps == 0)
+    return Status::ok();
+  if (schedule->warmup > options.steps)
+    return Status::error("--lr-schedule=" + texts.schedule + ": a warm-up of " +
+                         std::to_string(schedule->warmup) +
+                         " steps does not fit --steps=" + texts.steps);
+  if (schedule->minimum > options.hyper.learningRate)
+    return Status::error(
+        "--lr-schedule=" + texts.schedule +
+        ": the decay would end above its start, --lr=" + texts.lr);
   return Status::ok();
 }
 
@@ -125,6 +135,11 @@ static Status convert(const Texts &texts, RunOptions &options) {
     options.tokenBits = texts.tokenBits == "16" ? 16 : 32;
   GTP_RETURN_IF_ERROR(parseInteger("--steps", texts.steps, options.steps));
   GTP_RETURN_IF_ERROR(convertHyper(texts, options.hyper));
+  GTP_RETURN_IF_ERROR(convertSchedule(texts, options));
+  if (!parseWhole(texts.maxNonFinite, options.maxNonFinite) ||
+      options.maxNonFinite == 0)
+    return wrongValue("--max-nonfinite", texts.maxNonFinite,
+                      "an integer, 1 or more");
   GTP_RETURN_IF_ERROR(parseInteger("--seed", texts.seed, options.seed));
   GTP_RETURN_IF_ERROR(convertBackend(texts, options));
   return convertRankPlans(texts, options);
@@ -227,11 +242,17 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
   withDefault("--steps", texts.steps, "N",
               "training steps; 0 only initializes");
   withDefault("--lr", texts.lr, "X", "learning rate");
-  withDefault("--lr-schedule", texts.schedule, "S", "const");
+  withDefault("--lr-schedule", texts.schedule, "S",
+              "const, const:WARMUP, cosine:WARMUP,MIN or linear:WARMUP,MIN: "
+              "linear warm-up in steps, decay to the rate MIN in the last "
+              "step");
   withDefault("--weight-decay", texts.weightDecay, "X",
               "decoupled weight decay");
   withDefault("--betas", texts.betas, "A,B", "decay of AdamW's moments");
   withDefault("--eps", texts.eps, "X", "AdamW's epsilon");
+  withDefault("--max-nonfinite", texts.maxNonFinite, "N",
+              "end after N steps in a row whose loss or gradient norm is not "
+              "finite; until then their updates are skipped");
   withDefault("--seed", texts.seed, "N",
               "of the samples and the initial weights");
   withDefault("--backend", texts.backend, "auto|cuda|host",

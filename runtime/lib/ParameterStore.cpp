@@ -5,6 +5,8 @@
 #include "Shard.h"
 #include "gtp/Plan/Operand.h"
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 using namespace gtp;
@@ -111,6 +113,11 @@ static Status checkNames(const RunPlan &plan, const pb::Parameter &parameter,
   return Status::ok();
 }
 
+static std::string nameOf(const RunPlan &plan, const pb::Parameter &parameter) {
+  bool isNamed = parameter.name() < uint32_t(plan.proto().strings_size());
+  return isNamed ? plan.text(parameter.name()) : "?";
+}
+
 StatusOr<ParameterStore> ParameterStore::create(const RunPlan &plan) {
   std::set<std::string> names;
   for (const pb::Parameter &parameter : plan.proto().parameters()) {
@@ -120,9 +127,8 @@ StatusOr<ParameterStore> ParameterStore::create(const RunPlan &plan) {
     if (status.isOk())
       status = checkNames(plan, parameter, names);
     if (!status.isOk()) {
-      bool isNamed = parameter.name() < uint32_t(plan.proto().strings_size());
-      return std::move(status).in(
-          "parameter '" + (isNamed ? plan.text(parameter.name()) : "?") + "'");
+      return std::move(status).in("parameter '" + nameOf(plan, parameter) +
+                                  "'");
     }
   }
   return ParameterStore(plan);
@@ -174,6 +180,29 @@ static Status gatherParameter(const pb::Plan &plan, Backend &backend,
     shard.place(decode(bytes, from.type), logical);
   }
   return Status::ok();
+}
+
+StatusOr<std::string> ParameterStore::explainNonFinite(Backend &backend) const {
+  const pb::Plan &proto = plan.proto();
+  uint64_t gradients = 0, found = 0;
+  std::string first;
+  for (const pb::Parameter &parameter : proto.parameters()) {
+    if (parameter.gradient_buffer_plus1() == 0)
+      continue;
+    ++gradients;
+    std::vector<float> logical;
+    PlaneBuffer from{parameter.gradient_buffer_plus1() - 1,
+                     plan.gradientType()};
+    GTP_RETURN_IF_ERROR(
+        gatherParameter(proto, backend, parameter, from, logical));
+    if (std::all_of(logical.begin(), logical.end(),
+                    [](float value) { return std::isfinite(value); }))
+      continue;
+    if (++found == 1)
+      first = ", first that of '" + nameOf(plan, parameter) + "'";
+  }
+  return std::to_string(found) + " of " + std::to_string(gradients) +
+         " gradients are not finite" + first;
 }
 
 Status ParameterStore::gather(Backend &backend, Plane plane,

@@ -2,6 +2,7 @@
 
 #include "gtp-rt/RunTool.h"
 #include "LoadedPlans.h"
+#include "StopSignal.h"
 #include "gtp-rt/Console.h"
 #include "gtp-rt/Options.h"
 #include "gtp-rt/ParameterStore.h"
@@ -118,7 +119,12 @@ static Status runSteps(Console &console, const RunOptions &options,
   SafetensorsWriter gradients, weights;
   if (options.steps > 0) {
     Progress progress(console, options.steps);
+    StopSignal stop;
     TrainHooks hooks;
+    hooks.stopRequested = [&] { return stop.requested(); };
+    hooks.explainNonFinite = [&] {
+      return inputs.store.explainNonFinite(backend);
+    };
     hooks.afterStep = [&](const StepMetrics &step) {
       progress.step(step);
       return metrics ? metrics->write(step) : Status::ok();
@@ -128,9 +134,17 @@ static Status runSteps(Console &console, const RunOptions &options,
         return inputs.store.gather(backend, ParameterStore::Plane::Gradients,
                                    options.dumpGrads, gradients);
       };
-    GTP_RETURN_IF_ERROR(train(inputs.plan, backend, *inputs.tokens,
-                              options.hyper, options.seed, options.steps,
-                              hooks));
+    TrainOptions training;
+    training.steps = options.steps;
+    training.hyper = options.hyper;
+    training.schedule = options.schedule;
+    training.seed = options.seed;
+    training.maxNonFinite = options.maxNonFinite;
+    GTP_ASSIGN_OR_RETURN(uint64_t ran, train(inputs.plan, backend,
+                                             *inputs.tokens, training, hooks));
+    if (ran < options.steps)
+      console.line("stopped   by SIGTERM after step " + std::to_string(ran) +
+                   " of " + std::to_string(options.steps));
   }
   if (!options.dumpWeights.empty())
     GTP_RETURN_IF_ERROR(inputs.store.gather(

@@ -2,6 +2,7 @@
 
 #include "gtp-rt/TrainLoop.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -64,44 +65,128 @@ static Status writeInputs(const RunPlan &plan, Backend &backend,
   return Status::ok();
 }
 
-static Status checkFinite(const StepMetrics &metrics) {
-  bool lossIsFinite = std::isfinite(metrics.loss);
-  if (lossIsFinite && std::isfinite(metrics.gradNorm))
-    return Status::ok();
-  return Status::error(
-      "step " + std::to_string(metrics.step) + ": the " +
-      (lossIsFinite ? "gradient norm" : "loss") + " is " +
-      (std::isnan(lossIsFinite ? metrics.gradNorm : metrics.loss)
-           ? "not a number"
-           : "infinite") +
-      "; a lower --lr, or clipping (--clip-norm of gtp-opt), may help");
+namespace {
+
+/// One run of `train`.
+class Training {
+public:
+  Training(const RunPlan &plan, Backend &backend, const TokenFile &file,
+           const TrainOptions &options, const TrainHooks &hooks)
+      : plan(plan), backend(backend), file(file), options(options),
+        hooks(hooks) {
+    metrics.tokens = plan.model().global_batch() * plan.model().sequence();
+    metrics.modelFlops = plan.model().flops_per_step();
+    metrics.peakBytes = plan.arenaBytes();
+  }
+
+  StatusOr<uint64_t> run();
+
+private:
+  /// Fills `metrics` but for the time.
+  Status runStep(const std::function<Status()> &beforeUpdate);
+  /// Fails when the step makes too many in a row that are not finite.
+  Status checkFinite();
+  /// Which gradients are not finite, by running the step again: its updates
+  /// were skipped, so that it computes the same.
+  StatusOr<std::string> explainGradients();
+  bool isStopped() const {
+    return hooks.stopRequested && hooks.stopRequested();
+  }
+
+  const RunPlan &plan;
+  Backend &backend;
+  const TokenFile &file;
+  const TrainOptions &options;
+  const TrainHooks &hooks;
+  StepMetrics metrics;
+  uint64_t nonFinite = 0; // in a row
+};
+
+} // namespace
+
+Status Training::runStep(const std::function<Status()> &beforeUpdate) {
+  Hyperparameters hyper = options.hyper;
+  hyper.learningRate = metrics.learningRate;
+  GTP_RETURN_IF_ERROR(
+      writeInputs(plan, backend, file, hyper, options.seed, metrics.step));
+  Status ran = backend.runStep(0, beforeUpdate);
+  GTP_RETURN_IF_ERROR(
+      std::move(ran).in("step " + std::to_string(metrics.step)));
+  uint64_t rank = backend.firstRank();
+  GTP_RETURN_IF_ERROR(
+      backend.readBuffer(rank, plan.loss, 0, &metrics.loss, sizeof(float)));
+  GTP_RETURN_IF_ERROR(backend.readBuffer(rank, plan.gradNorm, 0,
+                                         &metrics.gradNorm, sizeof(float)));
+  metrics.skipped = !std::isfinite(metrics.gradNorm);
+  return Status::ok();
 }
 
-Status gtp::rt::train(const RunPlan &plan, Backend &backend,
-                      const TokenFile &file, const Hyperparameters &hyper,
-                      uint64_t seed, uint64_t steps, const TrainHooks &hooks) {
+StatusOr<std::string> Training::explainGradients() {
+  std::string text;
+  GTP_RETURN_IF_ERROR(runStep([&] {
+    auto explained = hooks.explainNonFinite();
+    if (!explained.isOk())
+      return std::move(explained).status();
+    text = *explained;
+    return Status::ok();
+  }));
+  return text;
+}
+
+Status Training::checkFinite() {
+  bool lossIsFinite = std::isfinite(metrics.loss);
+  if (lossIsFinite && !metrics.skipped) {
+    nonFinite = 0;
+    return Status::ok();
+  }
+  if (++nonFinite < std::min(options.maxNonFinite, options.steps))
+    return Status::ok();
+  std::string text = "step " + std::to_string(metrics.step) + ": the " +
+                     (lossIsFinite ? "gradient norm" : "loss") + " is " +
+                     (std::isnan(lossIsFinite ? metrics.gradNorm : metrics.loss)
+                          ? "not a number"
+                          : "infinite");
+  if (nonFinite > 1)
+    text += ", as the loss or the gradient norm was in each step from " +
+            std::to_string(metrics.step - nonFinite + 1);
+  if (metrics.skipped && hooks.explainNonFinite) {
+    GTP_ASSIGN_OR_RETURN(std::string explained, explainGradients());
+    text += "; " + explained;
+  }
+  return Status::error(
+      text + "; a lower --lr, or clipping (--clip-norm of gtp-opt), may help");
+}
+
+StatusOr<uint64_t> Training::run() {
   using Clock = std::chrono::steady_clock;
-  StepMetrics metrics;
-  metrics.learningRate = hyper.learningRate;
-  metrics.tokens = plan.model().global_batch() * plan.model().sequence();
-  metrics.modelFlops = plan.model().flops_per_step();
-  metrics.peakBytes = plan.arenaBytes();
-  for (uint64_t step = 1; step <= steps; ++step) {
+  for (uint64_t step = 1; step <= options.steps; ++step) {
     Clock::time_point start = Clock::now();
-    GTP_RETURN_IF_ERROR(writeInputs(plan, backend, file, hyper, seed, step));
-    Status ran =
-        backend.runStep(0, step == steps ? hooks.lastGradients : nullptr);
-    GTP_RETURN_IF_ERROR(std::move(ran).in("step " + std::to_string(step)));
-    uint64_t rank = backend.firstRank();
-    GTP_RETURN_IF_ERROR(
-        backend.readBuffer(rank, plan.loss, 0, &metrics.loss, sizeof(float)));
-    GTP_RETURN_IF_ERROR(backend.readBuffer(rank, plan.gradNorm, 0,
-                                           &metrics.gradNorm, sizeof(float)));
     metrics.step = step;
+    metrics.learningRate =
+        options.schedule.rate(options.hyper.learningRate, step, options.steps);
+    bool isLast = step == options.steps;
+    std::function<Status()> beforeUpdate;
+    // Gradients can be read here only: a stop that comes later waits for the
+    // next step.
+    if (hooks.lastGradients && (isLast || hooks.stopRequested))
+      beforeUpdate = [&] {
+        isLast = isLast || isStopped();
+        return isLast ? hooks.lastGradients() : Status::ok();
+      };
+    GTP_RETURN_IF_ERROR(runStep(beforeUpdate));
     metrics.seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
     GTP_RETURN_IF_ERROR(hooks.afterStep(metrics));
-    GTP_RETURN_IF_ERROR(checkFinite(metrics));
+    GTP_RETURN_IF_ERROR(checkFinite());
+    if (isLast || (!hooks.lastGradients && isStopped()))
+      return step;
   }
-  return Status::ok();
+  return options.steps;
+}
+
+StatusOr<uint64_t> gtp::rt::train(const RunPlan &plan, Backend &backend,
+                                  const TokenFile &file,
+                                  const TrainOptions &options,
+                                  const TrainHooks &hooks) {
+  return Training(plan, backend, file, options, hooks).run();
 }

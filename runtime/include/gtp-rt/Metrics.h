@@ -16,6 +16,8 @@ struct StepMetrics {
   uint64_t step = 0;  ///< from 1
   float loss = 0;     ///< before the update, over all counted labels
   float gradNorm = 0; ///< before clipping
+  /// The gradient norm is not finite, so that the update changed nothing.
+  bool skipped = false;
   double learningRate = 0;
   uint64_t tokens = 0;    ///< read in this step by all ranks
   double seconds = 0;     ///< of this step

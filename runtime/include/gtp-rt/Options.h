@@ -3,6 +3,7 @@
 #ifndef GTP_RT_OPTIONS_H
 #define GTP_RT_OPTIONS_H
 
+#include "gtp-rt/Schedule.h"
 #include "gtp/Support/Status.h"
 
 #include <cstdint>
@@ -32,6 +33,9 @@ struct RunOptions {
 
   uint64_t steps = 1;
   Hyperparameters hyper;
+  Schedule schedule;
+  /// This many steps in a row that are not finite end the run.
+  uint64_t maxNonFinite = 3;
   uint64_t seed = 0;
 
   std::optional<uint64_t> hostJitter;

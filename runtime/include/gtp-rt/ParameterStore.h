@@ -13,6 +13,7 @@
 #include "gtp-rt/RunPlan.h"
 #include "gtp-rt/WeightSource.h"
 
+#include <string>
 #include <vector>
 
 namespace gtp::rt {
@@ -35,6 +36,11 @@ public:
   /// the caller commits.
   Status gather(Backend &backend, Plane plane, const std::string &path,
                 SafetensorsWriter &writer) const;
+
+  /// How many of the reduced gradients that ranks of this process hold are not
+  /// finite, and the first: "2 of 9 gradients are not finite, first that of
+  /// 'model.norm.weight'".
+  StatusOr<std::string> explainNonFinite(Backend &backend) const;
 
 private:
   explicit ParameterStore(const RunPlan &plan) : plan(plan) {}

@@ -11,9 +11,19 @@
 
 #include <array>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace gtp::rt {
+
+/// How long and how fast a run trains.
+struct TrainOptions {
+  uint64_t steps = 1;
+  Hyperparameters hyper; ///< the learning rate is the schedule's peak
+  Schedule schedule;
+  uint64_t seed = 0;
+  uint64_t maxNonFinite = 3; ///< at least 1
+};
 
 /// The `hyper` input of step `step` (from 1): lr, weight decay, beta1, beta2,
 /// eps, 1 - beta1^step, 1 - beta2^step, 0.
@@ -31,13 +41,22 @@ struct TrainHooks {
   std::function<Status(const StepMetrics &)> afterStep;
   /// In the last step, when every reduced gradient is whole; may be empty.
   std::function<Status()> lastGradients;
+  /// Whether the run is to end with the step that is running; may be empty.
+  std::function<bool()> stopRequested;
+  /// A text that names gradients that are not finite, when every reduced
+  /// gradient is whole; may be empty.
+  std::function<StatusOr<std::string>()> explainNonFinite;
 };
 
-/// Runs `steps` steps; ends at the first loss or gradient norm that is not
-/// finite.
-Status train(const RunPlan &plan, Backend &backend, const TokenFile &file,
-             const Hyperparameters &hyper, uint64_t seed, uint64_t steps,
-             const TrainHooks &hooks);
+/// Trains, and returns how many steps ran: fewer than asked for after a stop.
+/// Fails when the loss or the gradient norm is not finite in `maxNonFinite`
+/// steps in a row, or in all steps. A step whose norm is not finite changes
+/// nothing but the step's number, which the schedule and the bias corrections
+/// follow: its updates skip on a flag in device memory, so that nothing waits
+/// for the host to look.
+StatusOr<uint64_t> train(const RunPlan &plan, Backend &backend,
+                         const TokenFile &file, const TrainOptions &options,
+                         const TrainHooks &hooks);
 
 } // namespace gtp::rt
 

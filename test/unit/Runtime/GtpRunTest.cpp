@@ -12,7 +12,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <sstream>
 #include <sys/wait.h>
 
@@ -41,8 +43,10 @@ protected:
     std::string text; // both streams
   };
   Result run(const std::string &arguments) {
-    std::string command = std::string(GTP_RUN) + " " + arguments + " 2>&1";
-    std::FILE *pipe = ::popen(command.c_str(), "r");
+    return shell(std::string(GTP_RUN) + " " + arguments);
+  }
+  Result shell(const std::string &command) {
+    std::FILE *pipe = ::popen(("{ " + command + "; } 2>&1").c_str(), "r");
     Result result{-1, ""};
     char piece[4096];
     while (size_t size = std::fread(piece, 1, sizeof piece, pipe))
@@ -53,6 +57,24 @@ protected:
     return result;
   }
 
+  std::vector<nlohmann::json> metrics() {
+    std::vector<nlohmann::json> steps;
+    std::istringstream lines(TemporaryFolder::read(folder.path("metrics")));
+    for (std::string line; std::getline(lines, line);)
+      steps.push_back(nlohmann::json::parse(line));
+    return steps;
+  }
+
+  /// The initial weights but for a row of NaN: that of token `token`.
+  std::string weightsWithNan(size_t token) {
+    std::string path = folder.path("nan");
+    EXPECT_EQ(run(plan + " --steps=0 --dump-weights=" + path).code, 0);
+    std::string bytes = TemporaryFolder::read(path);
+    size_t row = 128 * 4, table = bytes.size() - 128 * row;
+    bytes.replace(table + token * row, row, std::string(row, '\xff'));
+    return folder.write("nan", bytes);
+  }
+
   /// The losses of a run's metrics.
   std::vector<double> losses(const std::string &arguments) {
     std::string path = folder.path("metrics");
@@ -60,9 +82,8 @@ protected:
         run(plan + " " + data + " --metrics=" + path + " " + arguments);
     EXPECT_EQ(result.code, 0) << result.text;
     std::vector<double> losses;
-    std::istringstream lines(TemporaryFolder::read(path));
-    for (std::string line; std::getline(lines, line);)
-      losses.push_back(nlohmann::json::parse(line)["loss"]);
+    for (const nlohmann::json &step : metrics())
+      losses.push_back(step["loss"]);
     return losses;
   }
 
@@ -95,6 +116,83 @@ TEST_F(GtpRunTest, JitterAndDumpsDoNotChangeARun) {
   // A run from the dump continues where it ended: its loss is below.
   EXPECT_LT(losses("--steps=1 --seed=3 --weights=" + folder.path("w"))[0],
             expected[0]);
+}
+
+TEST_F(GtpRunTest, TheScheduleIsInTheMetrics) {
+  losses("--steps=4 --lr=0.5 --lr-schedule=linear:2,0");
+  std::vector<double> rates;
+  for (const nlohmann::json &step : metrics())
+    rates.push_back(step["lr"]);
+  EXPECT_EQ(rates, (std::vector<double>{0.25, 0.5, 0.25, 0}));
+}
+
+TEST_F(GtpRunTest, AStepThatIsNotFiniteIsSkippedAndTrainingGoesOn) {
+  std::string text;
+  while (text.size() < 2000)
+    text += "the quick brown fox jumps over the lazy dog. ";
+  text[1000] = '~';
+  std::string weights = folder.path("w");
+  Result result = run(
+      plan + " --data=" + folder.write("rare", text) +
+      " --weights=" + weightsWithNan('~') + " --steps=150 --lr=5" +
+      " --metrics=" + folder.path("metrics") + " --dump-weights=" + weights);
+  ASSERT_EQ(result.code, 0) << result.text;
+  size_t skipped = 0;
+  for (const nlohmann::json &step : metrics()) {
+    skipped += step.value("skipped", false);
+    EXPECT_EQ(step["loss"].is_null(), step.value("skipped", false));
+  }
+  EXPECT_GT(skipped, 0u);
+  EXPECT_LT(metrics().back()["loss"], 3.0);
+  EXPECT_NE(result.text.find("update skipped"), std::string::npos);
+  // No other row has seen the NaN.
+  std::string bytes = TemporaryFolder::read(weights);
+  std::vector<float> table(128 * 128);
+  std::memcpy(table.data(), bytes.data() + bytes.size() - 4 * table.size(),
+              4 * table.size());
+  for (size_t i = 0; i < table.size(); ++i)
+    ASSERT_EQ(std::isnan(table[i]), i / 128 == '~') << i;
+}
+
+TEST_F(GtpRunTest, StepsInARowThatAreNotFiniteEndTheRun) {
+  Result result =
+      run(plan + " --data=" + folder.write("bad", std::string(200, '~')) +
+          " --weights=" + weightsWithNan('~') + " --steps=9" +
+          " --max-nonfinite=2 --metrics=" + folder.path("metrics") +
+          " --dump-weights=" + folder.path("w"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(
+      result.text.find(
+          "gtp-run: error: step 2: the loss is not a number, as the loss or "
+          "the gradient norm was in each step from 1; 1 of 1 gradients are not "
+          "finite, first that of 'table.weight'; a lower --lr, or clipping "
+          "(--clip-norm of gtp-opt), may help\n"),
+      std::string::npos)
+      << result.text;
+  EXPECT_EQ(metrics().size(), 2u);
+  EXPECT_EQ(TemporaryFolder::read(folder.path("w")), "");
+}
+
+TEST_F(GtpRunTest, SigtermEndsTheRunAfterTheStepWithItsDumps) {
+  std::string path = folder.path("metrics");
+  for (const std::string &dumps : {" --dump-weights=" + folder.path("w"),
+                                   " --dump-weights=" + folder.path("v") +
+                                       " --dump-grads=" + folder.path("g")}) {
+    std::remove(path.c_str());
+    Result result = shell(std::string(GTP_RUN) + " " + plan + " " + data +
+                          " --steps=1000000000 --metrics=" + path + dumps +
+                          " & p=$!; until [ -s " + path +
+                          " ]; do sleep 0.02; done; kill -TERM $p; wait $p");
+    EXPECT_EQ(result.code, 0) << result.text;
+    std::string steps = std::to_string(metrics().size());
+    EXPECT_NE(result.text.find("stopped   by SIGTERM after step " + steps +
+                               " of 1000000000\n"),
+              std::string::npos)
+        << result.text;
+  }
+  for (const char *name : {"w", "v", "g"})
+    EXPECT_GT(TemporaryFolder::read(folder.path(name)).size(), 128u * 128 * 4)
+        << name;
 }
 
 TEST_F(GtpRunTest, VerifyOnlyChecksAndStops) {

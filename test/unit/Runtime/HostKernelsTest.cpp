@@ -415,6 +415,14 @@ void testClipScale() {
         .real("max_norm", most)
         .tolerance(1e-7)
         .check();
+    // The last is finite, and its square root in float32 is not.
+    for (double sum : {double(NAN), double(INFINITY), 1e100})
+      KernelCase("clip_scale")
+          .in(scalar(sum), pb::F64)
+          .out(scalar(std::isnan(sum) ? NAN : INFINITY))
+          .out(scalar(NAN))
+          .real("max_norm", most)
+          .check();
   }
 }
 
@@ -457,6 +465,16 @@ void testOptimizer(bool adam) {
       if (publishes)
         test.out(newW);
       test.integer("decay", decay).tolerance(1e-6).check();
+
+      // A scale that is not a number leaves everything as it is, to the bit.
+      KernelCase skipped(adam ? "adamw" : "sgd");
+      skipped.inOut(w, w);
+      if (adam)
+        skipped.inOut(m, m).inOut(v, v);
+      skipped.in(Tensor(w.dims, NAN)).in(Tensor({8}, 0.5)).in(scalar(NAN));
+      if (publishes)
+        skipped.out(w);
+      skipped.integer("decay", decay).tolerance(0).check();
     }
 }
 

@@ -35,6 +35,8 @@ TEST(Metrics, ALineHoldsTheDocumentedKeys) {
       R"("tokens_per_s":200.0,"step_ms":500.0,"model_tflops":2.0,"peak_bytes":4096)";
   EXPECT_EQ(written(metrics, false), line + "}\n");
   EXPECT_EQ(written(metrics, true), line + ",\"unchecked\":true}\n");
+  metrics.skipped = true;
+  EXPECT_EQ(written(metrics, false), line + ",\"skipped\":true}\n");
   metrics.loss = NAN;
   EXPECT_NE(written(metrics, false).find("\"loss\":null"), std::string::npos);
 }

@@ -30,6 +30,9 @@ TEST(Options, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(options.hyper.beta1, 0.9);
   EXPECT_EQ(options.hyper.beta2, 0.95);
   EXPECT_EQ(options.hyper.epsilon, 1e-8);
+  EXPECT_EQ(options.schedule.decay, Schedule::Decay::None);
+  EXPECT_EQ(options.schedule.warmup, 0u);
+  EXPECT_EQ(options.maxNonFinite, 3u);
   EXPECT_EQ(options.seed, 0u);
   EXPECT_FALSE(options.hostJitter);
   EXPECT_FALSE(options.verifyOnly);
@@ -46,7 +49,8 @@ TEST(Options, EveryOptionIsRead) {
                      "--weights=w",
                      "--steps=7",
                      "--lr=0",
-                     "--lr-schedule=const",
+                     "--lr-schedule=cosine:5,0",
+                     "--max-nonfinite=2",
                      "--weight-decay=0.1",
                      "--betas=0,0.5",
                      "--eps=1e-6",
@@ -66,6 +70,9 @@ TEST(Options, EveryOptionIsRead) {
   EXPECT_EQ(options.weights, "w");
   EXPECT_EQ(options.steps, 7u);
   EXPECT_EQ(options.hyper.learningRate, 0);
+  EXPECT_EQ(options.schedule.decay, Schedule::Decay::Cosine);
+  EXPECT_EQ(options.schedule.warmup, 5u);
+  EXPECT_EQ(options.maxNonFinite, 2u);
   EXPECT_EQ(options.hyper.weightDecay, 0.1);
   EXPECT_EQ(options.hyper.beta1, 0);
   EXPECT_EQ(options.hyper.beta2, 0.5);
@@ -107,6 +114,16 @@ TEST(Options, EveryWrongValueIsOneMessage) {
       {"--betas=nan,0", "--betas=nan: expected a number from 0 to below 1"},
       {"--eps=0", "--eps=0: expected a number above 0 in float32"},
       {"--eps=1e-60", "--eps=1e-60: expected a number above 0 in float32"},
+      {"--lr-schedule=cosine:5",
+       "--lr-schedule=cosine:5: expected const, const:WARMUP, "
+       "cosine:WARMUP,MIN or linear:WARMUP,MIN, such as cosine:100,1e-5"},
+      {"--lr-schedule=const:2",
+       "--lr-schedule=const:2: a warm-up of 2 steps does not fit --steps=1"},
+      {"--lr-schedule=linear:0,0.1",
+       "--lr-schedule=linear:0,0.1: the decay would end above its start, "
+       "--lr=1e-3"},
+      {"--max-nonfinite=0",
+       "--max-nonfinite=0: expected an integer, 1 or more"},
       {"--steps=-1", "--steps=-1: expected an integer, 0 or more"},
       {"--steps=1.5", "--steps=1.5: expected an integer, 0 or more"},
       {"--seed=18446744073709551616",
@@ -140,8 +157,6 @@ TEST(Options, WhatHasNotLandedIsRefusedByName) {
     EXPECT_EQ(error({"p", "--data=d", option, "1"})
                   .rfind(std::string(option) + ": not supported yet; ", 0),
               0u);
-  EXPECT_EQ(error({"p", "--data=d", "--lr-schedule=cosine:10,0.1"}),
-            "--lr-schedule=cosine:10,0.1: not supported yet; expected const");
   EXPECT_EQ(error({"p", "--data=d", "--backend=cuda"}),
             "--backend=cuda: not supported yet; --backend=host runs the same "
             "plan on CPU "
@@ -157,6 +172,7 @@ TEST(Options, WhatCannotBeTogetherIsRefused) {
             "(--steps=0 only initializes, --verify-only only checks)");
   EXPECT_EQ(error({"p", "--steps=0"}), "");
   EXPECT_EQ(error({"p", "--verify-only"}), "");
+  EXPECT_EQ(error({"p", "--verify-only", "--lr-schedule=const:9"}), "");
   EXPECT_EQ(
       error({"p", "--verify-only", "--unchecked"}),
       "--unchecked: skips the checker that --verify-only asks for; give one of "

@@ -114,8 +114,9 @@ TEST_F(RunToolTest, ALossThatIsNotFiniteLeavesNoDump) {
   size_t before = folder.count();
   EXPECT_EQ(error({"--data=" + data, "--dump-weights=" + folder.path("w"),
                    "--dump-grads=" + folder.path("g")})
-                .substr(0, 36),
-            "step 1: the loss is not a number; a ");
+                .substr(0, 88),
+            "step 1: the loss is not a number; 1 of 1 gradients are not "
+            "finite, first that of 'w'; a ");
   EXPECT_EQ(folder.count(), before);
 }
 

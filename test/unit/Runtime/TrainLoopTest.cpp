@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace gtp;
@@ -29,11 +30,21 @@ protected:
 
   /// Runs steps whose loss and gradient norm are `loss` and `norm`.
   Status run(uint64_t steps, float loss, float norm) {
-    backend.onStep = [&, loss, norm] {
-      (void)backend.writeBuffer(0, plan.loss, 0, &loss, 4);
-      (void)backend.writeBuffer(0, plan.gradNorm, 0, &norm, 4);
+    return run(steps, std::vector<float>(steps, loss),
+               std::vector<float>(steps, norm));
+  }
+  /// The same with a loss and a norm a step.
+  Status run(uint64_t steps, const std::vector<float> &losses,
+             const std::vector<float> &norms) {
+    options.steps = steps;
+    options.seed = 5;
+    backend.steps = 0;
+    backend.onStep = [&] {
+      // A step that runs again to be explained has the values of the first.
+      size_t step = std::min(backend.steps, losses.size()) - 1;
+      (void)backend.writeBuffer(0, plan.loss, 0, &losses[step], 4);
+      (void)backend.writeBuffer(0, plan.gradNorm, 0, &norms[step], 4);
     };
-    TrainHooks hooks;
     hooks.afterStep = [&](const StepMetrics &metrics) {
       seen.push_back(metrics);
       return Status::ok();
@@ -42,7 +53,11 @@ protected:
       gradientsAt.push_back(backend.steps);
       return Status::ok();
     };
-    return train(plan, backend, file, Hyperparameters(), 5, steps, hooks);
+    auto result = train(plan, backend, file, options, hooks);
+    if (!result.isOk())
+      return std::move(result).status();
+    ran = *result;
+    return Status::ok();
   }
 
   TemporaryFolder folder;
@@ -52,6 +67,9 @@ protected:
   MemoryBackend backend{test.plan};
   std::vector<StepMetrics> seen;
   std::vector<uint64_t> gradientsAt;
+  TrainOptions options;
+  TrainHooks hooks;
+  uint64_t ran = 0;
 };
 
 } // namespace
@@ -112,13 +130,77 @@ TEST_F(TrainLoopTest, GradientsAreReadInTheLastStepOnly) {
   EXPECT_EQ(seen[2].tokens, 24u * 4);
 }
 
-TEST_F(TrainLoopTest, ALossThatIsNotFiniteEndsTheRun) {
-  EXPECT_EQ(run(3, NAN, 1).message(), "step 1: the loss is not a number; a "
-                                      "lower --lr, or clipping (--clip-norm "
-                                      "of gtp-opt), may help");
-  EXPECT_EQ(run(3, INFINITY, NAN).message().substr(0, 28),
-            "step 1: the loss is infinite");
-  EXPECT_EQ(run(3, 1, NAN).message().substr(0, 32),
-            "step 1: the gradient norm is not");
+TEST_F(TrainLoopTest, TheScheduleReachesTheRanks) {
+  options.schedule = *Schedule::parse("linear:2,0");
+  options.hyper.learningRate = 0.5;
+  ASSERT_TRUE(run(4, 1, 1).isOk());
+  std::vector<double> rates;
+  for (const StepMetrics &metrics : seen)
+    rates.push_back(metrics.learningRate);
+  EXPECT_EQ(rates, (std::vector<double>{0.25, 0.5, 0.25, 0}));
+  EXPECT_EQ(backend.floats(3, plan.hyper)[0], 0);
+}
+
+TEST_F(TrainLoopTest, AStopEndsTheRunAfterTheStepWithItsGradients) {
+  hooks.stopRequested = [&] { return backend.steps == 3; };
+  ASSERT_TRUE(run(9, 1, 1).isOk());
+  EXPECT_EQ(ran, 3u);
   EXPECT_EQ(seen.size(), 3u);
+  EXPECT_EQ(gradientsAt, std::vector<uint64_t>{3});
+}
+
+TEST_F(TrainLoopTest, AStopTooLateForTheGradientsTakesOneMoreStep) {
+  hooks.stopRequested = [&] { return seen.size() >= 3; };
+  ASSERT_TRUE(run(9, 1, 1).isOk());
+  EXPECT_EQ(ran, 4u);
+  EXPECT_EQ(gradientsAt, std::vector<uint64_t>{4});
+}
+
+TEST_F(TrainLoopTest, NonFiniteStepsInARowEndTheRun) {
+  const std::string advice = "; a lower --lr, or clipping (--clip-norm of "
+                             "gtp-opt), may help";
+  options.maxNonFinite = 1;
+  EXPECT_EQ(run(3, NAN, 1).message(),
+            "step 1: the loss is not a number" + advice);
+  EXPECT_EQ(run(3, INFINITY, NAN).message(),
+            "step 1: the loss is infinite" + advice);
+  EXPECT_EQ(run(3, 1, NAN).message(),
+            "step 1: the gradient norm is not a number" + advice);
+  EXPECT_EQ(seen.size(), 3u);
+
+  seen.clear();
+  options.maxNonFinite = 2;
+  EXPECT_EQ(
+      run(6, {1, NAN, 1, 1, 1, 1}, {1, 1, 1, INFINITY, INFINITY, 1}).message(),
+      "step 5: the gradient norm is infinite, as the loss or the "
+      "gradient norm was in each step from 4" +
+          advice);
+  ASSERT_EQ(seen.size(), 5u);
+  std::vector<bool> skipped;
+  for (const StepMetrics &metrics : seen)
+    skipped.push_back(metrics.skipped);
+  EXPECT_EQ(skipped, (std::vector<bool>{false, false, false, true, true}));
+}
+
+TEST_F(TrainLoopTest, ARunWithoutAFiniteStepFails) {
+  options.maxNonFinite = 5;
+  EXPECT_EQ(run(2, 1, NAN).message().substr(0, 41),
+            "step 2: the gradient norm is not a number");
+  EXPECT_TRUE(run(2, {1, 1}, {1, NAN}).isOk());
+}
+
+TEST_F(TrainLoopTest, TheLastStepRunsAgainToNameItsGradients) {
+  options.maxNonFinite = 1;
+  hooks.explainNonFinite = [] {
+    return StatusOr<std::string>("1 of 2 gradients are not finite");
+  };
+  EXPECT_EQ(run(3, {1, NAN, 1}, {1, NAN, 1}).message(),
+            "step 2: the loss is not a number; 1 of 2 gradients are not "
+            "finite; a lower --lr, or clipping (--clip-norm of gtp-opt), may "
+            "help");
+  EXPECT_EQ(backend.steps, 3u);
+  // An update that was not skipped cannot be computed again.
+  EXPECT_EQ(run(3, NAN, 1).message(),
+            "step 1: the loss is not a number; a lower --lr, or clipping "
+            "(--clip-norm of gtp-opt), may help");
 }

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What gtp-run does around the steps of a compiled plan: schedules, steps that
+are not finite, an early end."""
+import array
+import json
+import math
+import random
+import signal
+import subprocess
+import time
+
+import gtp
+from gtp import Failed
+
+CONFIG = {
+    "model_type": "llama", "vocab_size": 64, "hidden_size": 16, "intermediate_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
+    "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+    "tie_word_embeddings": False,
+}
+SEQUENCE = 12
+
+
+def require(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+class Suite:
+    def __init__(self, tools):
+        self.tools = tools
+        config = self.path("config.json")
+        config.write_text(json.dumps(CONFIG))
+        self.plan = tools.compile(config, "--mesh=dp=2,gtp=2", f"--seq={SEQUENCE}",
+                                  "--global-batch=8", "--clip-norm=1")
+        self.random = random.Random(7)
+        self.data = self.write_ids("ids", [self.random.randrange(60) for _ in range(3000)])
+
+    def path(self, name):
+        return self.tools.scratch / name
+
+    def write_ids(self, name, ids):
+        path = self.path(name)
+        path.write_bytes(array.array("H", ids).tobytes())
+        return path
+
+    def run(self, *options, data=None):
+        data = [f"--data={self.data}", "--token-bits=16"] if data is None else data
+        return self.tools.run(self.plan, *data, *options)
+
+    def schedule(self):
+        """The rates of the metrics are those of the formula in docs/running.md."""
+        steps, warmup, peak, least = 9, 3, 0.01, 0.001
+        for decay in ("const", "cosine", "linear"):
+            value = f"{decay}:{warmup}" + ("" if decay == "const" else f",{least}")
+            found = [m["lr"] for m in self.run(f"--steps={steps}", f"--lr={peak}",
+                                               f"--lr-schedule={value}")]
+            for step, rate in enumerate(found, 1):
+                p = (step - warmup) / (steps - warmup)
+                expected = {"const": peak,
+                            "cosine": least + (peak - least) * (1 + math.cos(math.pi * p)) / 2,
+                            "linear": peak + (least - peak) * p}[decay]
+                if step <= warmup:
+                    expected = peak * step / warmup
+                require(math.isclose(rate, expected, rel_tol=1e-12),
+                        f"{value}: step {step} has {rate}, expected {expected}")
+        # A rate of zero is a step that moves nothing.
+        dumps = []
+        for steps in (3, 4):
+            dumps.append(self.path(f"w{steps}"))
+            self.run("--steps=4" if steps == 4 else "--steps=0", "--lr=0",
+                     "--lr-schedule=cosine:2,0", f"--dump-weights={dumps[-1]}")
+        require(dumps[0].read_bytes() == dumps[1].read_bytes(), "a rate of 0 changed weights")
+        return "const, cosine, linear"
+
+    def skipped_step(self):
+        """Token 63 has an embedding of NaN, and is in few samples: their steps change
+        nothing, on no rank, and the others train."""
+        initial = self.path("initial")
+        self.run("--steps=0", f"--dump-weights={initial}")
+        bytes_ = bytearray(initial.read_bytes())
+        size = int.from_bytes(bytes_[:8], "little")
+        begin, end = json.loads(bytes_[8:8 + size])["model.embed_tokens.weight"]["data_offsets"]
+        row = (end - begin) // CONFIG["vocab_size"]
+        bytes_[8 + size + end - row:8 + size + end] = b"\xff" * row
+        weights = self.path("poisoned")
+        weights.write_bytes(bytes_)
+        ids = [self.random.randrange(60) for _ in range(3000)]
+        ids[1500] = 63
+        data = [f"--data={self.write_ids('rare', ids)}", "--token-bits=16"]
+        after = self.path("after")
+        found = self.run("--steps=60", "--lr=0.01", f"--weights={weights}",
+                         f"--dump-weights={after}", data=data)
+        skipped = [m["step"] for m in found if m.get("skipped")]
+        require(0 < len(skipped) < 20, f"skipped steps {skipped}")
+        require(all((m["loss"] is None) == (m["step"] in skipped) for m in found),
+                "a loss beside the NaN is not finite")
+        for name, (shape, values) in gtp.read_safetensors(after).items():
+            bad = sum(map(math.isnan, values))
+            expected = shape[1] if name == "model.embed_tokens.weight" else 0
+            require(bad == expected, f"{name}: {bad} of its elements are not a number")
+        # All data is bad: the run ends, and names a gradient.
+        data[0] = f"--data={self.write_ids('bad', [63] * 100)}"
+        failed = self.tools.call("gtp-run", self.plan, *data, "--steps=9", "--max-nonfinite=2",
+                                 f"--weights={weights}", check=False)
+        for text in ("step 2: the loss is not a number", "in each step from 1",
+                     "gradients are not finite, first that of 'model.embed_tokens.weight'"):
+            require(failed.returncode == 1 and text in failed.stderr, failed.stderr)
+        return f"{len(skipped)} of {len(found)} skipped"
+
+    def sigterm(self):
+        """The dumps of a run that was stopped are those of a run of as many steps."""
+        metrics, stopped, whole = (self.path(n) for n in ("m", "stopped", "whole"))
+        command = [self.tools.bin / "gtp-run", self.plan, f"--data={self.data}",
+                   "--token-bits=16", "--steps=1000000", f"--metrics={metrics}",
+                   f"--dump-weights={stopped}"]
+        with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as run:
+            while run.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+                time.sleep(0.01)
+            run.send_signal(signal.SIGTERM)
+            output = run.communicate(timeout=60)[0]
+        steps = len(metrics.read_text().splitlines())
+        require(run.returncode == 0 and f"after step {steps} of 1000000\n" in output,
+                f"exit {run.returncode}, {steps} steps: {output}")
+        self.run(f"--steps={steps}", f"--dump-weights={whole}")
+        require(stopped.read_bytes() == whole.read_bytes(), "the dumps differ")
+        return f"after {steps} steps"
+
+
+def body(tools, report, _):
+    suite = Suite(tools)
+    report.case("learning-rate schedules", suite.schedule)
+    report.case("a step that is not finite is skipped", suite.skipped_step)
+    report.case("SIGTERM", suite.sigterm)
+
+
+if __name__ == "__main__":
+    gtp.main("Training loop", body)
