@@ -49,7 +49,7 @@ struct Texts {
   std::string tokenBits, steps = "1", lr = "1e-3", schedule = "const";
   std::string weightDecay = "0", betas = "0.9,0.95", eps = "1e-8", seed = "0";
   std::string backend = "auto", hostJitter, maxNonFinite = "3";
-  std::vector<std::string> rankPlans;
+  std::vector<std::string> data, rankPlans;
 };
 
 } // namespace
@@ -95,6 +95,24 @@ static Status convertSchedule(const Texts &texts, RunOptions &options) {
   return Status::ok();
 }
 
+static Status convertData(const Texts &texts, RunOptions &options) {
+  for (const std::string &text : texts.data) {
+    DataFile file{text};
+    size_t colon = text.rfind(':');
+    double weight = 1;
+    // What is not a number belongs to the path.
+    if (colon != std::string::npos &&
+        parseWhole(text.substr(colon + 1), weight)) {
+      file = {text.substr(0, colon), weight};
+      if (file.path.empty() || !std::isfinite(weight) || weight <= 0)
+        return wrongValue("--data", text,
+                          "FILE or FILE:WEIGHT with a finite weight above 0");
+    }
+    options.data.push_back(std::move(file));
+  }
+  return Status::ok();
+}
+
 static Status convertRankPlans(const Texts &texts, RunOptions &options) {
   for (const std::string &text : texts.rankPlans) {
     size_t colon = text.find(':');
@@ -133,6 +151,7 @@ static Status convert(const Texts &texts, RunOptions &options) {
                       "16 or 32; without the option ids are raw bytes");
   if (!texts.tokenBits.empty())
     options.tokenBits = texts.tokenBits == "16" ? 16 : 32;
+  GTP_RETURN_IF_ERROR(convertData(texts, options));
   GTP_RETURN_IF_ERROR(parseInteger("--steps", texts.steps, options.steps));
   GTP_RETURN_IF_ERROR(convertHyper(texts, options.hyper));
   GTP_RETURN_IF_ERROR(convertSchedule(texts, options));
@@ -148,15 +167,16 @@ static Status convert(const Texts &texts, RunOptions &options) {
 /// An output must not overwrite an input or another output.
 static Status checkOutputs(const RunOptions &options) {
   std::vector<std::pair<const char *, const std::string *>> files = {
-      {"PLAN", &options.plan},
-      {"--data", &options.data},
-      {"--labels", &options.labels},
-      {"--weights", &options.weights},
-      {"--metrics", &options.metrics},
-      {"--dump-grads", &options.dumpGrads},
-      {"--dump-weights", &options.dumpWeights}};
-  constexpr size_t kFirstOutput = 4;
-  for (size_t output = kFirstOutput; output < files.size(); ++output)
+      {"PLAN", &options.plan}, {"--weights", &options.weights}};
+  for (const DataFile &file : options.data)
+    files.emplace_back("--data", &file.path);
+  for (const std::string &file : options.labels)
+    files.emplace_back("--labels", &file);
+  const size_t firstOutput = files.size();
+  files.insert(files.end(), {{"--metrics", &options.metrics},
+                             {"--dump-grads", &options.dumpGrads},
+                             {"--dump-weights", &options.dumpWeights}});
+  for (size_t output = firstOutput; output < files.size(); ++output)
     for (size_t other = 0; other < output; ++other)
       if (!files[output].second->empty() &&
           *files[output].second == *files[other].second)
@@ -183,8 +203,12 @@ static Status checkTogether(const RunOptions &options) {
         "--data is not given; training reads a file of tokens "
         "(--steps=0 only initializes, --verify-only only checks)");
   if (options.data.empty() && !options.labels.empty())
-    return Status::error("--labels=" + options.labels +
+    return Status::error("--labels=" + options.labels.front() +
                          ": needs --data, one label a token");
+  if (!options.labels.empty() && options.labels.size() != options.data.size())
+    return Status::error("--labels: " + std::to_string(options.labels.size()) +
+                         " files for " + std::to_string(options.data.size()) +
+                         " of --data; give one for each, in the same order");
   if (options.steps == 0 && !options.dumpGrads.empty())
     return Status::error(
         "--dump-grads=" + options.dumpGrads +
@@ -232,12 +256,16 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
     add(name, value, type, help)->default_str(value);
   };
   add("PLAN", options.plan, "FILE", "the plan (gtp-opt --emit=plan)");
-  add("--data", options.data, "FILE",
-      "tokens: raw bytes, or ids (--token-bits)");
+  add("--data", texts.data, "FILE[:WEIGHT]",
+      "tokens: raw bytes, or ids (--token-bits); of several files, a sample "
+      "is from one in proportion to its weight (1) (repeatable)")
+      ->allow_extra_args(false);
   add("--token-bits", texts.tokenBits, "16|32",
       "width of little-endian ids in --data");
   add("--labels", options.labels, "FILE",
-      "int32 labels, one a token, -100 not counted");
+      "int32 labels, one a token, -100 not counted; one file for each of "
+      "--data")
+      ->allow_extra_args(false);
   add("--weights", options.weights, "FILE_OR_DIR", "safetensors to start from");
   withDefault("--steps", texts.steps, "N",
               "training steps; 0 only initializes");

@@ -26,23 +26,23 @@ struct Inputs {
   RunPlan plan;
   ParameterStore store;
   WeightSource weights;
-  std::optional<TokenFile> tokens;
+  std::optional<TrainingData> data;
 };
 
 } // namespace
 
-static StatusOr<std::optional<TokenFile>> openTokens(const RunOptions &options,
-                                                     const RunPlan &plan) {
+static StatusOr<std::optional<TrainingData>> openData(const RunOptions &options,
+                                                      const RunPlan &plan) {
   if (options.data.empty())
-    return std::optional<TokenFile>();
-  TokenFileOptions file;
-  file.data = options.data;
-  file.labels = options.labels;
-  file.tokenBits = options.tokenBits;
-  file.vocabulary = plan.model().vocabulary();
-  file.sequence = plan.model().sequence();
-  GTP_ASSIGN_OR_RETURN(TokenFile tokens, TokenFile::open(file));
-  return std::optional<TokenFile>(std::move(tokens));
+    return std::optional<TrainingData>();
+  TrainingDataOptions files;
+  files.data = options.data;
+  files.labels = options.labels;
+  files.tokenBits = options.tokenBits;
+  files.vocabulary = plan.model().vocabulary();
+  files.sequence = plan.model().sequence();
+  GTP_ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(files));
+  return std::optional<TrainingData>(std::move(data));
 }
 
 /// Everything that can be found wrong before memory is allocated.
@@ -58,8 +58,8 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
        {&options.metrics, &options.dumpGrads, &options.dumpWeights})
     if (!output->empty())
       GTP_RETURN_IF_ERROR(checkWritable(*output));
-  GTP_ASSIGN_OR_RETURN(std::optional<TokenFile> tokens,
-                       openTokens(options, *plan));
+  GTP_ASSIGN_OR_RETURN(std::optional<TrainingData> data,
+                       openData(options, *plan));
   auto weights = options.weights.empty()
                      ? WeightSource::initial(*plan, options.seed)
                      : WeightSource::checkpoint(*plan, options.weights);
@@ -67,7 +67,7 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
     return std::move(weights).status();
   auto inputs = std::make_unique<Inputs>(std::move(*plan), std::move(*store),
                                          std::move(*weights));
-  inputs->tokens = std::move(tokens);
+  inputs->data = std::move(data);
   return inputs;
 }
 
@@ -94,6 +94,22 @@ static void printSummary(Console &console, const RunOptions &options,
                (options.weights.empty()
                     ? "initial, from seed " + std::to_string(options.seed)
                     : options.weights));
+}
+
+static void printData(Console &console, const RunOptions &options,
+                      const std::optional<TrainingData> &data) {
+  for (size_t i = 0; data && i < data->files(); ++i) {
+    std::string line = (i == 0 ? "data      " : "          ") +
+                       options.data[i].path + ": " +
+                       countText(double(data->file(i).size())) + " tokens";
+    if (data->files() > 1) {
+      char weight[32];
+      std::snprintf(weight, sizeof weight, ", weight %g",
+                    options.data[i].weight);
+      line += weight;
+    }
+    console.line(line);
+  }
 }
 
 static void printSkipped(Console &console, const RunOptions &options,
@@ -140,8 +156,8 @@ static Status runSteps(Console &console, const RunOptions &options,
     training.schedule = options.schedule;
     training.seed = options.seed;
     training.maxNonFinite = options.maxNonFinite;
-    GTP_ASSIGN_OR_RETURN(uint64_t ran, train(inputs.plan, backend,
-                                             *inputs.tokens, training, hooks));
+    GTP_ASSIGN_OR_RETURN(uint64_t ran, train(inputs.plan, backend, *inputs.data,
+                                             training, hooks));
     if (ran < options.steps)
       console.line("stopped   by SIGTERM after step " + std::to_string(ran) +
                    " of " + std::to_string(options.steps));
@@ -177,6 +193,7 @@ static Status run(Console &console, const RunOptions &options,
   if (!backend.isOk())
     return std::move(backend).status().in(options.plan);
   printSummary(console, options, inputs->plan, checked);
+  printData(console, options, inputs->data);
   printSkipped(console, options, inputs->weights);
   return runSteps(console, options, *inputs, **backend);
 }

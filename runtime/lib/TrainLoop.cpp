@@ -26,7 +26,7 @@ std::array<float, 8> gtp::rt::hyperInput(const Hyperparameters &hyper,
           0.0f};
 }
 
-void gtp::rt::fillSamples(const RunPlan &plan, const TokenFile &file,
+void gtp::rt::fillSamples(const RunPlan &plan, const TrainingData &data,
                           uint64_t seed, uint64_t step, uint64_t dataRank,
                           std::vector<int32_t> &tokens,
                           std::vector<int32_t> &labels) {
@@ -40,20 +40,20 @@ void gtp::rt::fillSamples(const RunPlan &plan, const TokenFile &file,
   for (uint64_t j = 0; j < microbatches; ++j)
     for (uint64_t i = 0; i < perRank; ++i, at += sequence) {
       uint64_t sample = j * perMicrobatch + dataRank * perRank + i;
-      file.readSample(file.sampleOffset(seed, sample, step), &tokens[at],
-                      &labels[at]);
+      data.readSample(seed, sample, step, &tokens[at], &labels[at]);
     }
 }
 
 /// Writes the step's inputs to every rank of the backend.
 static Status writeInputs(const RunPlan &plan, Backend &backend,
-                          const TokenFile &file, const Hyperparameters &hyper,
-                          uint64_t seed, uint64_t step) {
+                          const TrainingData &data,
+                          const Hyperparameters &hyper, uint64_t seed,
+                          uint64_t step) {
   std::array<float, 8> hyperValues = hyperInput(hyper, step);
   std::vector<int32_t> tokens, labels;
   uint64_t end = backend.firstRank() + backend.localRanks();
   for (uint64_t rank = backend.firstRank(); rank < end; ++rank) {
-    fillSamples(plan, file, seed, step, plan.dataRank(rank), tokens, labels);
+    fillSamples(plan, data, seed, step, plan.dataRank(rank), tokens, labels);
     uint64_t bytes = tokens.size() * sizeof(int32_t);
     GTP_RETURN_IF_ERROR(
         backend.writeBuffer(rank, plan.tokens, 0, tokens.data(), bytes));
@@ -70,9 +70,9 @@ namespace {
 /// One run of `train`.
 class Training {
 public:
-  Training(const RunPlan &plan, Backend &backend, const TokenFile &file,
+  Training(const RunPlan &plan, Backend &backend, const TrainingData &data,
            const TrainOptions &options, const TrainHooks &hooks)
-      : plan(plan), backend(backend), file(file), options(options),
+      : plan(plan), backend(backend), data(data), options(options),
         hooks(hooks) {
     metrics.tokens = plan.model().global_batch() * plan.model().sequence();
     metrics.modelFlops = plan.model().flops_per_step();
@@ -95,7 +95,7 @@ private:
 
   const RunPlan &plan;
   Backend &backend;
-  const TokenFile &file;
+  const TrainingData &data;
   const TrainOptions &options;
   const TrainHooks &hooks;
   StepMetrics metrics;
@@ -108,7 +108,7 @@ Status Training::runStep(const std::function<Status()> &beforeUpdate) {
   Hyperparameters hyper = options.hyper;
   hyper.learningRate = metrics.learningRate;
   GTP_RETURN_IF_ERROR(
-      writeInputs(plan, backend, file, hyper, options.seed, metrics.step));
+      writeInputs(plan, backend, data, hyper, options.seed, metrics.step));
   Status ran = backend.runStep(0, beforeUpdate);
   GTP_RETURN_IF_ERROR(
       std::move(ran).in("step " + std::to_string(metrics.step)));
@@ -185,8 +185,8 @@ StatusOr<uint64_t> Training::run() {
 }
 
 StatusOr<uint64_t> gtp::rt::train(const RunPlan &plan, Backend &backend,
-                                  const TokenFile &file,
+                                  const TrainingData &data,
                                   const TrainOptions &options,
                                   const TrainHooks &hooks) {
-  return Training(plan, backend, file, options, hooks).run();
+  return Training(plan, backend, data, options, hooks).run();
 }

@@ -11,6 +11,7 @@ import time
 
 import gtp
 from gtp import Failed
+from philox import philox4x32, sample_offsets
 
 CONFIG = {
     "model_type": "llama", "vocab_size": 64, "hidden_size": 16, "intermediate_size": 24,
@@ -73,6 +74,42 @@ class Suite:
         require(dumps[0].read_bytes() == dumps[1].read_bytes(), "a rate of 0 changed weights")
         return "const, cosine, linear"
 
+    def mixture(self):
+        """Two files against one that holds, at the places of the formula, what they hold:
+        the same losses, bit for bit."""
+        weights, seed, steps, batch = (3.0, 1.5), 11, 3, 8
+        texts = [[self.random.randrange(60) for _ in range(size)] for size in (500, 90)]
+        files = [self.write_ids(f"mix{i}", text) for i, text in enumerate(texts)]
+        counts = [0, 0]
+        for step in range(1, steps + 1):
+            samples, labels = [], []
+            for sample in range(batch):
+                words = philox4x32(seed, (sample, step))
+                u = ((words[2] | words[3] << 32) >> 11) / 2**53
+                which = 0 if u * sum(weights) < weights[0] else 1
+                counts[which] += 1
+                offset = (words[0] | words[1] << 32) % (len(texts[which]) - SEQUENCE)
+                samples.append(texts[which][offset:offset + SEQUENCE])
+                labels.append(texts[which][offset + 1:offset + SEQUENCE + 1])
+            found = self.run(f"--steps={step}", f"--seed={seed}", "--lr=0", data=[
+                "--token-bits=16", *(f"--data={f}:{w}" for f, w in zip(files, weights))])
+            # One file, as long as it takes for each sample of this step to be where it falls.
+            size = 100003
+            text, label = [0] * size, [-100] * size
+            for sample, (tokens, targets) in enumerate(zip(samples, labels)):
+                offset = sample_offsets(seed, step, sample + 1, size - SEQUENCE)[-1]
+                text[offset:offset + SEQUENCE] = tokens
+                label[offset + 1:offset + SEQUENCE + 1] = targets
+            label_file = self.path("mix-labels")
+            label_file.write_bytes(array.array("i", label).tobytes())
+            expected = self.run(f"--steps={step}", f"--seed={seed}", "--lr=0", data=[
+                "--token-bits=16", f"--data={self.write_ids('one', text)}",
+                f"--labels={label_file}"])
+            require(found[-1]["loss"] == expected[-1]["loss"],
+                    f"step {step}: loss {found[-1]['loss']}, expected {expected[-1]['loss']}")
+        require(all(counts), "only one of the files was drawn")
+        return f"{counts[0]} and {counts[1]} samples"
+
     def skipped_step(self):
         """Token 63 has an embedding of NaN, and is in few samples: their steps change
         nothing, on no rank, and the others train."""
@@ -130,6 +167,7 @@ class Suite:
 def body(tools, report, _):
     suite = Suite(tools)
     report.case("learning-rate schedules", suite.schedule)
+    report.case("several files with weights", suite.mixture)
     report.case("a step that is not finite is skipped", suite.skipped_step)
     report.case("SIGTERM", suite.sigterm)
 

@@ -4,6 +4,7 @@
 #define GTP_RT_OPTIONS_H
 
 #include "gtp-rt/Schedule.h"
+#include "gtp-rt/TrainingData.h"
 #include "gtp/Support/Status.h"
 
 #include <cstdint>
@@ -26,9 +27,9 @@ struct Hyperparameters {
 struct RunOptions {
   std::string plan;
 
-  std::string data;
-  std::string labels;
-  unsigned tokenBits = 8; ///< 8: raw bytes
+  std::vector<DataFile> data;
+  std::vector<std::string> labels; ///< none, or one a file of data
+  unsigned tokenBits = 8;          ///< 8: raw bytes
   std::string weights;
 
   uint64_t steps = 1;

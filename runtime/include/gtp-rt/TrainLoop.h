@@ -7,7 +7,7 @@
 #include "gtp-rt/Metrics.h"
 #include "gtp-rt/Options.h"
 #include "gtp-rt/RunPlan.h"
-#include "gtp-rt/TokenFile.h"
+#include "gtp-rt/TrainingData.h"
 
 #include <array>
 #include <functional>
@@ -32,7 +32,7 @@ std::array<float, 8> hyperInput(const Hyperparameters &hyper, uint64_t step);
 /// Tokens and labels of one rank's step, each [microbatches, micro_batch,
 /// sequence]. Microbatch j is samples [j*B/m, (j+1)*B/m) of the step, split
 /// over the data ranks in order.
-void fillSamples(const RunPlan &plan, const TokenFile &file, uint64_t seed,
+void fillSamples(const RunPlan &plan, const TrainingData &data, uint64_t seed,
                  uint64_t step, uint64_t dataRank, std::vector<int32_t> &tokens,
                  std::vector<int32_t> &labels);
 
@@ -55,7 +55,7 @@ struct TrainHooks {
 /// follow: its updates skip on a flag in device memory, so that nothing waits
 /// for the host to look.
 StatusOr<uint64_t> train(const RunPlan &plan, Backend &backend,
-                         const TokenFile &file, const TrainOptions &options,
+                         const TrainingData &data, const TrainOptions &options,
                          const TrainHooks &hooks);
 
 } // namespace gtp::rt

@@ -126,6 +126,16 @@ TEST_F(GtpRunTest, TheScheduleIsInTheMetrics) {
   EXPECT_EQ(rates, (std::vector<double>{0.25, 0.5, 0.25, 0}));
 }
 
+TEST_F(GtpRunTest, SeveralFilesAreDrawnFrom) {
+  std::string other = folder.write("other", std::string(300, 'x'));
+  std::vector<double> alone = losses("--steps=2 --seed=3");
+  // As if the other file were not there, or alone there.
+  EXPECT_EQ(losses("--steps=2 --seed=3 --data=" + other + ":1e-30"), alone);
+  std::vector<double> mixed = losses("--steps=2 --seed=3 --data=" + other);
+  EXPECT_NE(mixed, alone);
+  EXPECT_NE(losses("--steps=2 --seed=3 --data=" + other + ":1e30"), mixed);
+}
+
 TEST_F(GtpRunTest, AStepThatIsNotFiniteIsSkippedAndTrainingGoesOn) {
   std::string text;
   while (text.size() < 2000)

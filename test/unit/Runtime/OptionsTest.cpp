@@ -22,7 +22,9 @@ TEST(Options, DefaultsAreTheDocumentedOnes) {
   ASSERT_TRUE(line.isOk()) << line.message();
   const RunOptions &options = line->options;
   EXPECT_EQ(options.plan, "p");
-  EXPECT_EQ(options.data, "d");
+  ASSERT_EQ(options.data.size(), 1u);
+  EXPECT_EQ(options.data[0].path, "d");
+  EXPECT_EQ(options.data[0].weight, 1);
   EXPECT_EQ(options.tokenBits, 8u);
   EXPECT_EQ(options.steps, 1u);
   EXPECT_EQ(options.hyper.learningRate, 1e-3);
@@ -66,7 +68,7 @@ TEST(Options, EveryOptionIsRead) {
   ASSERT_TRUE(line.isOk()) << line.message();
   const RunOptions &options = line->options;
   EXPECT_EQ(options.tokenBits, 16u);
-  EXPECT_EQ(options.labels, "l");
+  EXPECT_EQ(options.labels, std::vector<std::string>{"l"});
   EXPECT_EQ(options.weights, "w");
   EXPECT_EQ(options.steps, 7u);
   EXPECT_EQ(options.hyper.learningRate, 0);
@@ -84,6 +86,32 @@ TEST(Options, EveryOptionIsRead) {
   EXPECT_EQ(options.dumpWeights, "x");
   ASSERT_EQ(options.rankPlans.size(), 2u);
   EXPECT_EQ(options.rankPlans[0], std::pair(uint64_t(1), std::string("a:b")));
+}
+
+TEST(Options, DataIsRepeatedWithWeights) {
+  auto line = parse({"p", "--data=a:b:0.25", "--data", "c:2",
+                     "--data=d:", "--labels=l", "--labels=m", "--labels=n"});
+  ASSERT_TRUE(line.isOk()) << line.message();
+  const std::vector<DataFile> &data = line->options.data;
+  ASSERT_EQ(data.size(), 3u);
+  EXPECT_EQ(data[0].path, "a:b");
+  EXPECT_EQ(data[0].weight, 0.25);
+  EXPECT_EQ(data[1].path, "c");
+  EXPECT_EQ(data[1].weight, 2);
+  EXPECT_EQ(data[2].path, "d:");
+  EXPECT_EQ(data[2].weight, 1);
+  EXPECT_EQ(line->options.labels, (std::vector<std::string>{"l", "m", "n"}));
+  for (const char *value : {"--data=a:0", "--data=a:-1", "--data=a:inf",
+                            "--data=a:nan", "--data=:2"})
+    EXPECT_EQ(error({"p", value}),
+              std::string(value) +
+                  ": expected FILE or FILE:WEIGHT with a finite weight above "
+                  "0");
+  EXPECT_EQ(error({"p", "--data=a", "--data=b", "--labels=l"}),
+            "--labels: 1 files for 2 of --data; give one for each, in the same "
+            "order");
+  EXPECT_EQ(error({"p", "--data=a", "--data=b:2", "--metrics=b"}),
+            "--metrics=b: is also --data; an output needs a file of its own");
 }
 
 TEST(Options, HelpAndVersionPrint) {

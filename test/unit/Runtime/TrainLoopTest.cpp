@@ -18,14 +18,14 @@ namespace {
 class TrainLoopTest : public testing::Test {
 protected:
   TrainLoopTest() {
-    TokenFileOptions options;
+    TrainingDataOptions options;
     std::string text;
     for (int i = 0; i < 200; ++i)
       text += char(i);
-    options.data = folder.write("data", text);
+    options.data = {{folder.write("data", text)}};
     options.vocabulary = 257;
     options.sequence = 4;
-    file = std::move(*TokenFile::open(options));
+    data = std::move(*TrainingData::open(options));
   }
 
   /// Runs steps whose loss and gradient norm are `loss` and `norm`.
@@ -53,7 +53,7 @@ protected:
       gradientsAt.push_back(backend.steps);
       return Status::ok();
     };
-    auto result = train(plan, backend, file, options, hooks);
+    auto result = train(plan, backend, data, options, hooks);
     if (!result.isOk())
       return std::move(result).status();
     ran = *result;
@@ -61,7 +61,7 @@ protected:
   }
 
   TemporaryFolder folder;
-  TokenFile file;
+  TrainingData data;
   TestPlan test{{{"gtp", 2}, {"dp", 2}}};
   RunPlan plan = *RunPlan::create(test.plan);
   MemoryBackend backend{test.plan};
@@ -79,11 +79,11 @@ TEST_F(TrainLoopTest, TheMeshDoesNotMatterToASample) {
   for (uint64_t microbatch = 0; microbatch < 3; ++microbatch)
     for (uint64_t dataRank = 0; dataRank < 4; ++dataRank) {
       std::vector<int32_t> tokens, labels;
-      fillSamples(plan, file, 5, 9, dataRank, tokens, labels);
+      fillSamples(plan, data, 5, 9, dataRank, tokens, labels);
       ASSERT_EQ(tokens.size(), 24u);
       for (uint64_t i = 0; i < 2; ++i) {
         uint64_t sample = microbatch * 8 + dataRank * 2 + i;
-        uint64_t offset = file.sampleOffset(5, sample, 9);
+        uint64_t offset = data.file(0).sampleOffset(5, sample, 9);
         for (uint64_t j = 0; j < 4; ++j) {
           size_t at = (microbatch * 2 + i) * 4 + j;
           EXPECT_EQ(tokens[at], int32_t(offset + j));
@@ -98,7 +98,7 @@ TEST_F(TrainLoopTest, EveryRankReadsItsShareAndTheHyperparameters) {
   for (uint64_t rank = 0; rank < 4; ++rank) {
     std::vector<int32_t> tokens, labels, found(24);
     // The mesh is gtp, dp; data ranks are dp major.
-    fillSamples(plan, file, 5, 2, rank % 2 * 2 + rank / 2, tokens, labels);
+    fillSamples(plan, data, 5, 2, rank % 2 * 2 + rank / 2, tokens, labels);
     ASSERT_TRUE(
         backend.readBuffer(rank, plan.tokens, 0, found.data(), 96).isOk());
     EXPECT_EQ(found, tokens);
