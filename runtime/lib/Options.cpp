@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace gtp;
@@ -209,6 +210,13 @@ static Status checkTogether(const RunOptions &options) {
     return Status::error("--labels: " + std::to_string(options.labels.size()) +
                          " files for " + std::to_string(options.data.size()) +
                          " of --data; give one for each, in the same order");
+  if (options.tokenBits != 8 && !options.data.empty() &&
+      std::all_of(
+          options.data.begin(), options.data.end(),
+          [](const DataFile &file) { return isDatasetIndex(file.path); }))
+    return Status::error("--token-bits=" + std::to_string(options.tokenBits) +
+                         ": the index " + options.data.front().path +
+                         " says how wide ids are; leave the option out");
   if (options.steps == 0 && !options.dumpGrads.empty())
     return Status::error(
         "--dump-grads=" + options.dumpGrads +
@@ -257,7 +265,8 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
   };
   add("PLAN", options.plan, "FILE", "the plan (gtp-opt --emit=plan)");
   add("--data", texts.data, "FILE[:WEIGHT]",
-      "tokens: raw bytes, or ids (--token-bits); of several files, a sample "
+      "tokens: raw bytes, ids (--token-bits), or the index of a Megatron-LM "
+      "dataset (NAME.idx beside NAME.bin); of several files, a sample "
       "is from one in proportion to its weight (1) (repeatable)")
       ->allow_extra_args(false);
   add("--token-bits", texts.tokenBits, "16|32",

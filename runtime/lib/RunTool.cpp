@@ -102,6 +102,9 @@ static void printData(Console &console, const RunOptions &options,
     std::string line = (i == 0 ? "data      " : "          ") +
                        options.data[i].path + ": " +
                        countText(double(data->file(i).size())) + " tokens";
+    if (isDatasetIndex(options.data[i].path))
+      line +=
+          " in " + countText(double(data->file(i).documents())) + " documents";
     if (data->files() > 1) {
       char weight[32];
       std::snprintf(weight, sizeof weight, ", weight %g",

@@ -6,6 +6,7 @@ import json
 import math
 import random
 import signal
+import struct
 import subprocess
 import time
 
@@ -110,6 +111,28 @@ class Suite:
         require(all(counts), "only one of the files was drawn")
         return f"{counts[0]} and {counts[1]} samples"
 
+    def dataset(self):
+        """A Megatron-LM dataset trains as the file of its ids, for every type of ids."""
+        ids = [self.random.randrange(60) for _ in range(700)]
+        expected = self.run("--steps=3", data=[f"--data={self.write_ids('raw', ids)}",
+                                               "--token-bits=16"])
+        lengths = [100, 0, 250, 350]
+        for code, letter in {1: "B", 2: "b", 3: "h", 4: "i", 5: "q", 8: "H"}.items():
+            text = array.array(letter, ids)
+            index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, len(lengths), 3)
+            index += struct.pack("<4i", *lengths)
+            index += struct.pack("<4q", *(sum(lengths[:i]) * text.itemsize for i in range(4)))
+            index += struct.pack("<3q", 0, 1, 4)
+            self.path("set.idx").write_bytes(index)
+            self.path("set.bin").write_bytes(text.tobytes())
+            found = self.run("--steps=3", data=[f"--data={self.path('set.idx')}"])
+            require([m["loss"] for m in found] == [m["loss"] for m in expected],
+                    f"type {code}: losses differ from those of the raw ids")
+        self.path("set.bin").write_bytes(text.tobytes()[:-1])
+        failed = self.tools.call("gtp-run", self.plan, f"--data={self.path('set.idx')}", check=False)
+        require(failed.returncode == 1 and "the 700 tokens of its index" in failed.stderr,
+                failed.stderr)
+
     def skipped_step(self):
         """Token 63 has an embedding of NaN, and is in few samples: their steps change
         nothing, on no rank, and the others train."""
@@ -168,6 +191,7 @@ def body(tools, report, _):
     suite = Suite(tools)
     report.case("learning-rate schedules", suite.schedule)
     report.case("several files with weights", suite.mixture)
+    report.case("a Megatron-LM dataset", suite.dataset)
     report.case("a step that is not finite is skipped", suite.skipped_step)
     report.case("SIGTERM", suite.sigterm)
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace gtp::rt {
 
@@ -15,13 +16,17 @@ namespace gtp::rt {
 constexpr int32_t kIgnoredLabel = -100;
 
 struct TokenFileOptions {
+  /// Ids, or the index (PREFIX.idx) of a dataset whose ids are in PREFIX.bin.
   std::string data;
   std::string labels; ///< int32, one a token; empty: the next token
-  /// 8: raw bytes; 16, 32: little-endian ids.
+  /// 8: raw bytes; 16, 32: little-endian ids. An index says it itself.
   unsigned tokenBits = 8;
   uint64_t vocabulary = 0;
   uint64_t sequence = 0;
 };
+
+/// Whether a path of data names the index of a dataset.
+bool isDatasetIndex(std::string_view path);
 
 /// Ids of a text, mapped, every id checked against the vocabulary at `open`.
 class TokenFile {
@@ -30,6 +35,8 @@ public:
 
   /// Number of tokens.
   uint64_t size() const { return tokens; }
+  /// Of a dataset; 0 for a file without an index.
+  uint64_t documents() const { return documentCount; }
   int32_t token(uint64_t index) const;
   /// What position `index` of the text is to be predicted as.
   int32_t label(uint64_t index) const;
@@ -43,13 +50,17 @@ public:
   void readSample(uint64_t offset, int32_t *tokens, int32_t *labels) const;
 
 private:
+  Status mapIds(const TokenFileOptions &options);
+  Status mapDataset(const std::string &index);
   Status checkTokens(uint64_t vocabulary) const;
   Status checkLabels(uint64_t vocabulary) const;
 
   MappedFile data, labels;
   unsigned tokenBytes = 1;
+  bool isSigned = false;
   bool ownLabels = false;
   uint64_t tokens = 0;
+  uint64_t documentCount = 0;
   uint64_t sequence = 0;
 };
 

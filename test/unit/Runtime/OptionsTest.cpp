@@ -107,6 +107,10 @@ TEST(Options, DataIsRepeatedWithWeights) {
               std::string(value) +
                   ": expected FILE or FILE:WEIGHT with a finite weight above "
                   "0");
+  EXPECT_EQ(error({"p", "--data=a.idx", "--token-bits=16"}),
+            "--token-bits=16: the index a.idx says how wide ids are; leave the "
+            "option out");
+  EXPECT_EQ(error({"p", "--data=a.idx", "--data=b", "--token-bits=16"}), "");
   EXPECT_EQ(error({"p", "--data=a", "--data=b", "--labels=l"}),
             "--labels: 1 files for 2 of --data; give one for each, in the same "
             "order");

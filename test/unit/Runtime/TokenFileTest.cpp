@@ -1,6 +1,7 @@
 //===- TokenFileTest.cpp --------------------------------------------------===//
 
 #include "gtp-rt/TokenFile.h"
+#include "DatasetFiles.h"
 #include "TemporaryFolder.h"
 #include "gtp-rt/Philox.h"
 
@@ -113,6 +114,77 @@ TEST_F(TokenFileTest, EveryWrongInputIsOneMessage) {
             "labels: label 1 (byte offset 4) is -1, outside the vocabulary: "
             "expected 0 "
             "to 255, or -100 for a position not counted");
+}
+
+TEST_F(TokenFileTest, ADatasetIsItsIdsOneAfterTheOther) {
+  test::IndexFile index;
+  TokenFileOptions options;
+  options.data = folder.write("d.idx", index.bytes());
+  std::string ids;
+  for (uint64_t id : {5, 6, 7, 300, 9, 10, 11})
+    ids += test::littleEndian(id, 2);
+  folder.write("d.bin", ids);
+  options.vocabulary = 301;
+  options.sequence = 4;
+  auto file = TokenFile::open(options);
+  ASSERT_TRUE(file.isOk()) << file.message();
+  EXPECT_EQ(file->size(), 7u);
+  EXPECT_EQ(file->documents(), 2u);
+  int32_t tokens[4], labels[4];
+  file->readSample(2, tokens, labels);
+  EXPECT_EQ(std::vector<int32_t>(tokens, tokens + 4),
+            (std::vector<int32_t>{7, 300, 9, 10}));
+  EXPECT_EQ(labels[3], 11);
+  // The widest ids there are.
+  index.type = 5;
+  index.offsets = {0, 24, 24};
+  folder.write("d.idx", index.bytes());
+  ids.clear();
+  for (uint64_t id : {5, 6, 7, 300, 9, 10, 11})
+    ids += test::littleEndian(id, 8);
+  folder.write("d.bin", ids);
+  file = TokenFile::open(options);
+  ASSERT_TRUE(file.isOk()) << file.message();
+  EXPECT_EQ(file->token(3), 300);
+}
+
+TEST_F(TokenFileTest, EveryWrongDatasetIsOneMessage) {
+  test::IndexFile index;
+  TokenFileOptions options;
+  options.data = folder.write("d.idx", index.bytes());
+  options.vocabulary = 301;
+  options.sequence = 4;
+  auto message = [&] { return error(TokenFile::open(options)); };
+  EXPECT_EQ(message(), "d.bin: cannot open: No such file or directory");
+  folder.write("d.bin", std::string(13, '\0'));
+  EXPECT_EQ(message(), "d.bin: has 13 bytes; the 7 tokens of its index " +
+                           folder.path("d.idx") + " make 14");
+  folder.write("d.bin", std::string(13, '\0') + '\2');
+  EXPECT_EQ(message(), "d.bin: token 6 (byte offset 12) is 512, outside the "
+                       "vocabulary: expected 0 to 300");
+  options.sequence = 7;
+  EXPECT_EQ(message(), "d.idx: has 7 tokens; a sequence of 7 and its last "
+                       "label need at least 8");
+  options.sequence = 4;
+  index.type = 3; // int16
+  folder.write("d.idx", index.bytes());
+  folder.write("d.bin", std::string(12, '\0') + "\xfe\xff");
+  EXPECT_EQ(message(), "d.bin: token 6 (byte offset 12) is -2, outside the "
+                       "vocabulary: expected 0 to 300");
+  folder.write("d.idx", index.bytes() + "1");
+  EXPECT_EQ(message(),
+            "d.idx: has 95 bytes; 3 sequences and 3 document bounds make 94");
+  folder.write("d.idx", "MMIDIDX");
+  EXPECT_EQ(message(),
+            "d.idx: has 7 bytes; the index of a dataset has at least 34");
+  // Its ids alone would be read as bytes.
+  options.data = folder.path("d.bin");
+  EXPECT_EQ(message(),
+            "d.bin: has an index beside it; --data=" + folder.path("d.idx") +
+                " reads the dataset, --token-bits=16|32 only ids");
+  options.tokenBits = 16;
+  options.vocabulary = 65536;
+  EXPECT_EQ(message(), "");
 }
 
 TEST_F(TokenFileTest, UnreadableFilesAreNamed) {
