@@ -217,6 +217,10 @@ static Status checkTogether(const RunOptions &options) {
     return Status::error("--token-bits=" + std::to_string(options.tokenBits) +
                          ": the index " + options.data.front().path +
                          " says how wide ids are; leave the option out");
+  if (options.steps == 0 && !options.tensorboard.empty())
+    return Status::error("--tensorboard=" + options.tensorboard +
+                         ": there is nothing to show with --steps=0; at least "
+                         "1 step is needed");
   if (options.steps == 0 && !options.dumpGrads.empty())
     return Status::error(
         "--dump-grads=" + options.dumpGrads +
@@ -298,6 +302,8 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
       "random delays before operations");
   app.add_flag("--eager", eager, "no graph capture; the host never captures");
   add("--metrics", options.metrics, "FILE.jsonl", "a line of JSON a step");
+  add("--tensorboard", options.tensorboard, "DIR",
+      "a file of events with loss, grad_norm and lr for TensorBoard");
   add("--dump-grads", options.dumpGrads, "FILE.safetensors",
       "the last step's gradients");
   add("--dump-weights", options.dumpWeights, "FILE.safetensors",

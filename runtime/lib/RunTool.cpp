@@ -6,6 +6,7 @@
 #include "gtp-rt/Console.h"
 #include "gtp-rt/Options.h"
 #include "gtp-rt/ParameterStore.h"
+#include "gtp-rt/TensorBoard.h"
 #include "gtp-rt/TrainLoop.h"
 
 #include <cstdio>
@@ -134,6 +135,11 @@ static Status runSteps(Console &console, const RunOptions &options,
     GTP_ASSIGN_OR_RETURN(
         metrics, MetricsWriter::create(options.metrics, options.unchecked));
   }
+  std::optional<TensorBoardWriter> events;
+  if (!options.tensorboard.empty()) {
+    GTP_ASSIGN_OR_RETURN(events,
+                         TensorBoardWriter::create(options.tensorboard));
+  }
   GTP_RETURN_IF_ERROR(inputs.store.initialize(backend, inputs.weights));
   SafetensorsWriter gradients, weights;
   if (options.steps > 0) {
@@ -146,6 +152,8 @@ static Status runSteps(Console &console, const RunOptions &options,
     };
     hooks.afterStep = [&](const StepMetrics &step) {
       progress.step(step);
+      if (events)
+        GTP_RETURN_IF_ERROR(events->write(step));
       return metrics ? metrics->write(step) : Status::ok();
     };
     if (!options.dumpGrads.empty())

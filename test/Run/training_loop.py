@@ -28,6 +28,49 @@ def require(condition, text):
         raise Failed(text)
 
 
+def read_records(path):
+    """The events of a file, checksums checked."""
+    def masked_crc32c(data):
+        crc = 0xFFFFFFFF
+        for byte in data:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc ^= 0xFFFFFFFF
+        return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+    data = path.read_bytes()
+    while data:
+        size, = struct.unpack("<Q", data[:8])
+        event = data[12:12 + size]
+        require(data[8:12] == struct.pack("<I", masked_crc32c(data[:8])), "checksum of a length")
+        require(data[12 + size:16 + size] == struct.pack("<I", masked_crc32c(event)),
+                "checksum of an event")
+        yield event
+        data = data[16 + size:]
+
+
+def read_fields(message):
+    """(number, value) of each field of a protobuf message; all lengths are below 128."""
+    while message:
+        number, wire = message[0] >> 3, message[0] & 7
+        size, start = {0: (1, 1), 1: (8, 1), 5: (4, 1), 2: (message[1], 2)}[wire]
+        yield number, message[start:start + size]
+        message = message[start + size:]
+
+
+def read_scalars(event):
+    """{tag: value} of an event with its step, or None of one without scalars."""
+    fields = dict(read_fields(event))
+    if 5 not in fields:
+        return None
+    scalars = {"step": fields[2][0]}
+    for _, value in read_fields(fields[5]):
+        parts = dict(read_fields(value))
+        scalars[parts[1].decode()], = struct.unpack("<f", parts[2])
+    return scalars
+
+
 class Suite:
     def __init__(self, tools):
         self.tools = tools
@@ -133,6 +176,19 @@ class Suite:
         require(failed.returncode == 1 and "the 700 tokens of its index" in failed.stderr,
                 failed.stderr)
 
+    def tensorboard(self):
+        """The scalars of the events are those of the metrics."""
+        folder = self.path("board")
+        metrics = self.run("--steps=3", "--lr-schedule=linear:0,0", f"--tensorboard={folder}")
+        found = [scalars for scalars in map(read_scalars, read_records(*folder.iterdir())) if scalars]
+        for step, (scalars, line) in enumerate(zip(found, metrics, strict=True), 1):
+            require(scalars.pop("step") == step, f"event {step} is of another step")
+            for tag, value in scalars.items():
+                require(math.isclose(value, line[tag], rel_tol=1e-6, abs_tol=1e-12),
+                        f"step {step}: {tag} is {value}, expected {line[tag]}")
+            require(sorted(scalars) == ["grad_norm", "loss", "lr"], f"scalars {sorted(scalars)}")
+        return f"{len(found)} events"
+
     def skipped_step(self):
         """Token 63 has an embedding of NaN, and is in few samples: their steps change
         nothing, on no rank, and the others train."""
@@ -192,6 +248,7 @@ def body(tools, report, _):
     report.case("learning-rate schedules", suite.schedule)
     report.case("several files with weights", suite.mixture)
     report.case("a Megatron-LM dataset", suite.dataset)
+    report.case("events for TensorBoard", suite.tensorboard)
     report.case("a step that is not finite is skipped", suite.skipped_step)
     report.case("SIGTERM", suite.sigterm)
 

@@ -42,6 +42,7 @@ struct RunOptions {
   std::optional<uint64_t> hostJitter;
 
   std::string metrics;
+  std::string tensorboard;
   std::string dumpGrads;
   std::string dumpWeights;
 

@@ -61,6 +61,7 @@ TEST(Options, EveryOptionIsRead) {
                      "--host-jitter=3",
                      "--eager",
                      "--metrics=m",
+                     "--tensorboard=t",
                      "--dump-grads=g",
                      "--dump-weights=x",
                      "--rank-plan=1:a:b",
@@ -82,6 +83,7 @@ TEST(Options, EveryOptionIsRead) {
   EXPECT_EQ(options.seed, UINT64_MAX);
   EXPECT_EQ(options.hostJitter, 3u);
   EXPECT_EQ(options.metrics, "m");
+  EXPECT_EQ(options.tensorboard, "t");
   EXPECT_EQ(options.dumpGrads, "g");
   EXPECT_EQ(options.dumpWeights, "x");
   ASSERT_EQ(options.rankPlans.size(), 2u);
@@ -215,6 +217,9 @@ TEST(Options, WhatCannotBeTogetherIsRefused) {
       error({"p", "--data=d", "--steps=0", "--dump-grads=g"}),
       "--dump-grads=g: there is no gradient with --steps=0; at least 1 step is "
       "needed");
+  EXPECT_EQ(error({"p", "--steps=0", "--tensorboard=t"}),
+            "--tensorboard=t: there is nothing to show with --steps=0; at "
+            "least 1 step is needed");
   EXPECT_EQ(error({"p", "--data=d", "--metrics=d"}),
             "--metrics=d: is also --data; an output needs a file of its own");
   EXPECT_EQ(error({"p", "--data=d", "--dump-grads=g", "--dump-weights=g"}),
