@@ -75,6 +75,7 @@ stage "mesh equality" run mesh_equality dev
 stage "unit gradients" run unit_gradients dev
 stage "determinism" run determinism dev
 stage "training loop" run training_loop dev
+stage "demo curve" run demo_curve dev
 stage "plan size" run plan_size dev
 if $ci; then
   stage "config sweep" run config_sweep dev

@@ -35,7 +35,7 @@ say "Compile: Llama, 2 layers, for 4 ranks, each weight cut in 4"
 ls -l "$out/demo.gtpplan"
 
 say "Train: $steps steps of 2,048 bytes on 4 CPU ranks"
-"$build/bin/gtp-run" "$out/demo.gtpplan" --data="$out/train.txt" --steps="$steps" --lr=3e-3 \
+"$build/bin/gtp-run" "$out/demo.gtpplan" --data="$out/train.txt" --steps="$steps" --lr=1e-3 \
   --seed=1 --metrics="$out/train.jsonl" --dump-weights="$out/weights.safetensors"
 
 say "Held out: the last 64 KiB, with the trained weights"
