@@ -207,9 +207,10 @@ static Status checkTogether(const RunOptions &options) {
     return Status::error("--labels=" + options.labels.front() +
                          ": needs --data, one label a token");
   if (!options.labels.empty() && options.labels.size() != options.data.size())
-    return Status::error("--labels: " + std::to_string(options.labels.size()) +
-                         " files for " + std::to_string(options.data.size()) +
-                         " of --data; give one for each, in the same order");
+    return Status::error(
+        "--labels: got " + std::to_string(options.labels.size()) + " for " +
+        std::to_string(options.data.size()) +
+        " files of --data; give one for each, in the same order");
   if (options.tokenBits != 8 && !options.data.empty() &&
       std::all_of(
           options.data.begin(), options.data.end(),

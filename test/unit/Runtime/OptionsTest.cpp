@@ -113,9 +113,10 @@ TEST(Options, DataIsRepeatedWithWeights) {
             "--token-bits=16: the index a.idx says how wide ids are; leave the "
             "option out");
   EXPECT_EQ(error({"p", "--data=a.idx", "--data=b", "--token-bits=16"}), "");
-  EXPECT_EQ(error({"p", "--data=a", "--data=b", "--labels=l"}),
-            "--labels: 1 files for 2 of --data; give one for each, in the same "
-            "order");
+  EXPECT_EQ(
+      error({"p", "--data=a", "--data=b", "--labels=l"}),
+      "--labels: got 1 for 2 files of --data; give one for each, in the same "
+      "order");
   EXPECT_EQ(error({"p", "--data=a", "--data=b:2", "--metrics=b"}),
             "--metrics=b: is also --data; an output needs a file of its own");
 }
