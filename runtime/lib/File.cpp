@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@ static Status systemError(const std::string &what) {
 }
 
 StatusOr<MappedFile> MappedFile::open(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe that nobody writes to is refused too, not waited for.
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return systemError("cannot open");
   struct stat status;
@@ -60,6 +62,28 @@ static bool isSpecial(const std::string &path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
+/// What `path` is a symbolic link to, else itself.
+static std::string linkTarget(const std::string &path) {
+  std::error_code failed;
+  std::filesystem::path target = std::filesystem::canonical(path, failed);
+  return failed ? path : target.string();
+}
+
+bool gtp::rt::isSameFile(const std::string &a, const std::string &b) {
+  if (a.empty() || b.empty())
+    return false;
+  // Hard links count; files that do not exist are compared by name.
+  std::error_code failed;
+  if (a == b || std::filesystem::equivalent(a, b, failed))
+    return true;
+  auto whole = [&](const std::string &path) {
+    return std::filesystem::weakly_canonical(
+        std::filesystem::absolute(path, failed), failed);
+  };
+  std::filesystem::path left = whole(a);
+  return !failed && left == whole(b) && !failed;
+}
+
 Status gtp::rt::checkWritable(const std::string &path) {
   struct stat status;
   bool exists = ::stat(path.c_str(), &status) == 0;
@@ -69,9 +93,10 @@ Status gtp::rt::checkWritable(const std::string &path) {
     return systemError("cannot write").in(path);
   if (exists && !S_ISREG(status.st_mode))
     return Status::ok();
-  size_t slash = path.rfind('/');
+  std::string target = linkTarget(path);
+  size_t slash = target.rfind('/');
   std::string folder =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
+      slash == std::string::npos ? "." : target.substr(0, slash + 1);
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return systemError("cannot write: folder '" + folder + "'").in(path);
   return Status::ok();
@@ -80,10 +105,11 @@ Status gtp::rt::checkWritable(const std::string &path) {
 StatusOr<OutputFile> OutputFile::create(const std::string &path) {
   OutputFile file;
   file.finalPath = path;
+  file.targetPath = linkTarget(path);
   std::string target = path;
   int flags = O_WRONLY | O_CLOEXEC;
   if (!isSpecial(path)) {
-    target = path + ".tmp" + std::to_string(::getpid());
+    target = file.targetPath + ".tmp" + std::to_string(::getpid());
     flags |= O_CREAT | O_TRUNC;
   }
   file.descriptor = ::open(target.c_str(), flags, 0666);
@@ -97,6 +123,7 @@ StatusOr<OutputFile> OutputFile::create(const std::string &path) {
 OutputFile &OutputFile::operator=(OutputFile &&other) noexcept {
   std::swap(descriptor, other.descriptor);
   std::swap(finalPath, other.finalPath);
+  std::swap(targetPath, other.targetPath);
   std::swap(temporaryPath, other.temporaryPath);
   return *this;
 }
@@ -132,7 +159,7 @@ Status OutputFile::commit() {
   if (closed != 0)
     return systemError("cannot write").in(finalPath);
   if (!temporaryPath.empty() &&
-      ::rename(temporaryPath.c_str(), finalPath.c_str()) != 0)
+      ::rename(temporaryPath.c_str(), targetPath.c_str()) != 0)
     return systemError("cannot rename '" + temporaryPath + "' to it")
         .in(finalPath);
   temporaryPath.clear();

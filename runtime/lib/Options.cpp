@@ -2,11 +2,13 @@
 
 #include "gtp-rt/Options.h"
 #include "ParseNumber.h"
+#include "gtp-rt/File.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace gtp;
 using namespace gtp::rt;
@@ -17,7 +19,7 @@ static Status wrongValue(const char *option, const std::string &found,
                        expected);
 }
 
-/// A finite number in [0, below).
+/// A number in [0, below), in double and in the float32 that kernels get.
 static Status parseNumber(const char *option, const std::string &text,
                           double below, double &value) {
   if (!parseWhole(text, value) || !std::isfinite(value) || value < 0 ||
@@ -25,6 +27,10 @@ static Status parseNumber(const char *option, const std::string &text,
     return wrongValue(option, text,
                       std::isfinite(below) ? "a number from 0 to below 1"
                                            : "a finite number, 0 or more");
+  if (value > std::numeric_limits<float>::max() || float(value) >= below)
+    return wrongValue(option, text,
+                      std::isfinite(below) ? "a number below 1 in float32"
+                                           : "a finite number in float32");
   return Status::ok();
 }
 
@@ -173,6 +179,8 @@ static Status checkOutputs(const RunOptions &options) {
     files.emplace_back("--data", &file.path);
   for (const std::string &file : options.labels)
     files.emplace_back("--labels", &file);
+  for (const auto &[rank, path] : options.rankPlans)
+    files.emplace_back("--rank-plan", &path);
   const size_t firstOutput = files.size();
   files.insert(files.end(), {{"--metrics", &options.metrics},
                              {"--dump-grads", &options.dumpGrads},
@@ -180,7 +188,7 @@ static Status checkOutputs(const RunOptions &options) {
   for (size_t output = firstOutput; output < files.size(); ++output)
     for (size_t other = 0; other < output; ++other)
       if (!files[output].second->empty() &&
-          *files[output].second == *files[other].second)
+          isSameFile(*files[output].second, *files[other].second))
         return Status::error(std::string(files[output].first) + "=" +
                              *files[output].second + ": is also " +
                              files[other].first +

@@ -34,6 +34,9 @@ private:
   uint64_t length = 0;
 };
 
+/// Whether two paths name one file, existing or not, however they are written.
+bool isSameFile(const std::string &a, const std::string &b);
+
 /// Whether `path` can become an output: its folder exists and may be written,
 /// and it is not itself a folder. Asked before a run, so that hours of work do
 /// not end in a mistyped path.
@@ -41,8 +44,8 @@ Status checkWritable(const std::string &path);
 
 /// A file that other readers see complete or not at all: written under a
 /// temporary name beside its own and renamed by `commit`; without it, removed.
-/// What exists and is not a regular file (a pipe, /dev/stdout) is written
-/// directly.
+/// A symbolic link stays one: its target is what is replaced. What exists and is
+/// not a regular file (a pipe, /dev/stdout) is written directly.
 class OutputFile {
 public:
   static StatusOr<OutputFile> create(const std::string &path);
@@ -60,6 +63,7 @@ private:
 
   int descriptor = -1;
   std::string finalPath;
+  std::string targetPath;    // finalPath, or what it is a link to
   std::string temporaryPath; // empty: written directly
 };
 

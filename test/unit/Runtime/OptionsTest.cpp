@@ -141,11 +141,15 @@ TEST(Options, EveryWrongValueIsOneMessage) {
       {"--lr=-1", "--lr=-1: expected a finite number, 0 or more"},
       {"--lr=1e-3x", "--lr=1e-3x: expected a finite number, 0 or more"},
       {"--lr=1e999", "--lr=1e999: expected a finite number, 0 or more"},
+      {"--lr=1e39", "--lr=1e39: expected a finite number in float32"},
+      {"--eps=1e39", "--eps=1e39: expected a finite number in float32"},
       {"--weight-decay=-0.5",
        "--weight-decay=-0.5: expected a finite number, 0 or more"},
       {"--betas=0.9",
        "--betas=0.9: expected two numbers with a comma, such as 0.9,0.95"},
       {"--betas=0.9,1", "--betas=1: expected a number from 0 to below 1"},
+      {"--betas=0.9,0.99999999999",
+       "--betas=0.99999999999: expected a number below 1 in float32"},
       {"--betas=nan,0", "--betas=nan: expected a number from 0 to below 1"},
       {"--eps=0", "--eps=0: expected a number above 0 in float32"},
       {"--eps=1e-60", "--eps=1e-60: expected a number above 0 in float32"},
@@ -225,5 +229,11 @@ TEST(Options, WhatCannotBeTogetherIsRefused) {
             "--metrics=d: is also --data; an output needs a file of its own");
   EXPECT_EQ(error({"p", "--data=d", "--dump-grads=g", "--dump-weights=g"}),
             "--dump-weights=g: is also --dump-grads; an output needs a file of "
+            "its own");
+  // However the path is written.
+  EXPECT_EQ(error({"p", "--data=d", "--metrics=./d"}),
+            "--metrics=./d: is also --data; an output needs a file of its own");
+  EXPECT_EQ(error({"p", "--data=d", "--rank-plan=1:q", "--metrics=x/../q"}),
+            "--metrics=x/../q: is also --rank-plan; an output needs a file of "
             "its own");
 }

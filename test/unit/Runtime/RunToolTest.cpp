@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sys/stat.h>
 
 using namespace gtp;
 using namespace gtp::rt;
@@ -147,7 +148,27 @@ TEST_F(RunToolTest, EveryWrongFileIsOneMessageAndNothingIsWritten) {
             "directory");
   EXPECT_EQ(error({dump, "--data=" + data, "--metrics=" + folder.path("")}),
             folder.path("") + ": is a folder; name a file");
-  EXPECT_EQ(folder.count(), before);
+  // A pipe is not waited for.
+  std::string pipe = folder.path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error({dump, metrics, "--data=" + pipe}),
+            pipe + ": is not a regular file; a file that can be mapped is "
+                   "needed");
+  // Nor does an output go where an input is mapped, by any name.
+  std::string link = folder.path("link");
+  std::filesystem::create_symlink(data, link);
+  EXPECT_EQ(run({"--data=" + data, "--metrics=" + link}), 1);
+  EXPECT_EQ(err, "gtp-run: error: --metrics=" + link +
+                     ": is also --data; an output needs a file of its own\n");
+  EXPECT_EQ(folder.count(), before + 2);
+}
+
+TEST_F(RunToolTest, ALinkStaysOne) {
+  std::string file = folder.write("file", "old"), link = folder.path("link");
+  std::filesystem::create_symlink(file, link);
+  ASSERT_EQ(run({"--steps=0", "--dump-weights=" + link}), 0) << err;
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_NE(TemporaryFolder::read(file), "old");
 }
 
 TEST_F(RunToolTest, PlansOfRanksAreCheckedNotRun) {
