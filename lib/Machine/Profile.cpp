@@ -6,7 +6,6 @@
 #include "JsonReader.h"
 
 #include <fstream>
-#include <sstream>
 
 namespace gtp::machine {
 
@@ -205,14 +204,21 @@ StatusOr<Profile> Profile::load(const std::string &nameOrFile) {
     return Status::error("target '" + nameOrFile +
                          "' cannot be read as a file; expected " + names +
                          "or a profile in JSON");
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
+  // Far above any profile; a device may have no end.
+  constexpr size_t kMaxBytes = size_t(1) << 20;
+  std::string bytes(kMaxBytes + 1, '\0');
+  file.read(bytes.data(), std::streamsize(bytes.size()));
+  bytes.resize(size_t(file.gcount()));
+  if (bytes.size() > kMaxBytes)
+    return Status::error("target '" + nameOrFile + "' has more than " +
+                         std::to_string(kMaxBytes) +
+                         " bytes, which is no profile");
   // A directory opens, and then gives nothing.
-  if (!file || bytes.str().empty())
+  if (bytes.empty())
     return Status::error("target '" + nameOrFile +
                          "' is empty or no file; expected " + names +
                          "or a profile in JSON");
-  StatusOr<Profile> profile = parse(bytes.str());
+  StatusOr<Profile> profile = parse(bytes);
   if (!profile.isOk())
     return std::move(profile).status().in("target '" + nameOrFile + "'");
   return profile;

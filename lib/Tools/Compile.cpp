@@ -18,6 +18,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
@@ -264,8 +265,32 @@ static llvm::Error printPlan(ModuleOp module, CompileOptions::Emit emit,
   return llvm::Error::success();
 }
 
+/// An output must not overwrite what was read, nor the other output. MLIR may
+/// take the place of the MLIR that it was made from, as of any opt tool.
+static LogicalResult checkOutputs(const CompileJob &job) {
+  StringRef input = job.flags.input, output = job.flags.output;
+  StringRef stats = job.options.statsFile;
+  struct Pair {
+    StringRef option, path, other, otherPath;
+  };
+  SmallVector<Pair> pairs;
+  if (isConfig(*job.input))
+    pairs.push_back({"-o ", output, "the input", input});
+  if (!stats.empty())
+    pairs.append({{"--stats=", stats, "the input", input},
+                  {"--stats=", stats, "-o", output}});
+  for (const Pair &pair : pairs)
+    if (pair.path != "-" && isSameFile(pair.path, pair.otherPath) &&
+        !llvm::sys::fs::is_other(pair.path))
+      return reportError(usageError(pair.option + pair.path + ": is also " +
+                                    pair.other +
+                                    "; an output needs a file of its own"));
+  return success();
+}
+
 LogicalResult gtp::compile(CompileJob &job) {
-  if (failed(refuseOptModes(job)) || failed(checkTarget(job.options)))
+  if (failed(refuseOptModes(job)) || failed(checkOutputs(job)) ||
+      failed(checkTarget(job.options)))
     return failure();
   MLIRContext context(job.registry);
   llvm::SourceMgr sources;
@@ -304,22 +329,24 @@ LogicalResult gtp::compile(CompileJob &job) {
     (*module)->setAttr(kStageAttr,
                        StringAttr::get(&context, options.stopAfter));
   TimingScope writing = timing.nest("Write");
-  if (llvm::Error error = writeOutput(
-          job.flags.output, [&](llvm::raw_ostream &stream) -> llvm::Error {
-            if (options.emit == CompileOptions::Emit::Mlir)
-              return printModule(*module, job, stream);
-            return printPlan(*module, options.emit, stream);
-          }))
-    return reportError(std::move(error));
-  if (options.statsFile.empty())
-    return success();
-  std::chrono::duration<double> seconds =
-      std::chrono::steady_clock::now() - job.started;
-  if (llvm::Error error = writeOutput(
-          options.statsFile, [&](llvm::raw_ostream &stream) -> llvm::Error {
-            writeStats(*module, options, seconds.count(), stream);
-            return llvm::Error::success();
-          }))
+  auto print = [&](llvm::raw_ostream &stream) -> llvm::Error {
+    if (options.emit == CompileOptions::Emit::Mlir)
+      return printModule(*module, job, stream);
+    return printPlan(*module, options.emit, stream);
+  };
+  auto printStats = [&](llvm::raw_ostream &stream) -> llvm::Error {
+    std::chrono::duration<double> seconds =
+        std::chrono::steady_clock::now() - job.started;
+    writeStats(*module, options, seconds.count(), stream);
+    return llvm::Error::success();
+  };
+  // Both outputs appear, or none.
+  auto next = [&]() -> llvm::Error {
+    if (options.statsFile.empty())
+      return llvm::Error::success();
+    return writeOutput(options.statsFile, printStats);
+  };
+  if (llvm::Error error = writeOutput(job.flags.output, print, next))
     return reportError(std::move(error));
   return success();
 }

@@ -97,24 +97,43 @@ CompileFlags::CompileFlags()
       overrides("overrides", cl::cat(category), cl::value_desc("file"),
                 cl::desc("Not supported yet: decisions of single weights")) {}
 
+llvm::SmallVector<const cl::Option *> CompileFlags::ofCompilations() const {
+  return {&mesh,         &expertMesh,
+          &sequence,     &microBatch,
+          &globalBatch,  &dtype,
+          &gradDtype,    &reduceDtype,
+          &stateDtype,   &attentionBackward,
+          &optimizer,    &clipNorm,
+          &freeze,       &replicate,
+          &loss,         &dropout,
+          &memoryBudget, &target,
+          &emit,         &stopAfter,
+          &stats,        &noPrefetch,
+          &sync,         &prefetchDistance,
+          &overrides};
+}
+
 const cl::Option *CompileFlags::firstGiven() const {
-  const cl::Option *all[] = {&mesh,         &expertMesh,
-                             &sequence,     &microBatch,
-                             &globalBatch,  &dtype,
-                             &gradDtype,    &reduceDtype,
-                             &stateDtype,   &attentionBackward,
-                             &optimizer,    &clipNorm,
-                             &freeze,       &replicate,
-                             &loss,         &dropout,
-                             &memoryBudget, &target,
-                             &emit,         &stopAfter,
-                             &stats,        &noPrefetch,
-                             &sync,         &prefetchDistance,
-                             &overrides};
-  for (const cl::Option *option : all)
+  for (const cl::Option *option : ofCompilations())
     if (option->getNumOccurrences())
       return option;
   return nullptr;
+}
+
+/// LLVM takes the last of several values, and an empty name for none.
+Error CompileFlags::refuseUnclear() const {
+  llvm::SmallVector<const cl::Option *> all = ofCompilations();
+  all.push_back(&output);
+  for (const cl::Option *option : all)
+    if (option->getNumOccurrences() > 1)
+      return usageError(Twine(option == &output ? "-" : "--") + option->ArgStr +
+                        " is given " + Twine(option->getNumOccurrences()) +
+                        " times; give one");
+  for (const Text *option : {&stopAfter, &stats})
+    if (option->getNumOccurrences() && option->empty())
+      return usageError("--" + option->ArgStr + "=: expected a " +
+                        option->ValueStr);
+  return Error::success();
 }
 
 /// Options of the design whose work has not landed: refused, never ignored.
@@ -167,6 +186,8 @@ static Error take(Expected<U> value, T &place) {
 
 Expected<CompileOptions> CompileFlags::read() const {
   CompileOptions options;
+  if (Error error = refuseUnclear())
+    return std::move(error);
   if (Error error = refuseUnsupported())
     return std::move(error);
   if (Error error = readBatch(options))
@@ -177,6 +198,13 @@ Expected<CompileOptions> CompileFlags::read() const {
     options.optimizer = CompileOptions::Optimizer::Sgd;
   if (StringRef(clipNorm).getAsDouble(options.clipNorm))
     return usageError("--clip-norm=" + clipNorm + ": expected a number");
+  // What rounds to 0 in double does not mean off.
+  StringRef digits = StringRef(clipNorm).take_until(
+      [](char c) { return llvm::toLower(c) == 'e'; });
+  if (options.clipNorm == 0 &&
+      digits.find_first_of("123456789") != StringRef::npos)
+    return usageError("--clip-norm=" + clipNorm +
+                      ": rounds to 0, which means off; expected 0 or more");
   options.dropoutAcknowledged = dropout.getNumOccurrences();
   if (Error error =
           take(parseSize("memory-budget", memoryBudget), options.memoryBudget))

@@ -28,6 +28,9 @@ public:
   llvm::cl::opt<std::string> output;
 
 private:
+  /// All of them but the input and `-o`.
+  llvm::SmallVector<const llvm::cl::Option *> ofCompilations() const;
+  llvm::Error refuseUnclear() const;
   llvm::Error refuseUnsupported() const;
   llvm::Error readBatch(CompileOptions &options) const;
   llvm::Error readTypes(CompileOptions &options) const;

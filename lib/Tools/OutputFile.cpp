@@ -4,47 +4,50 @@
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace gtp;
 using llvm::Error;
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 
-/// Ends a stream and says what went wrong on the way.
-static Error finish(llvm::raw_fd_ostream &stream, StringRef path) {
+/// Ends a stream, says what went wrong on the way, and goes on if nothing did.
+static Error finish(llvm::raw_fd_ostream &stream, StringRef path,
+                    llvm::function_ref<Error()> next) {
   stream.flush();
   if (!stream.has_error())
-    return Error::success();
+    return next ? next() : Error::success();
   std::error_code code = stream.error();
   stream.clear_error();
   return llvm::createFileError(path, code);
 }
 
-static Error
-writeDirectly(StringRef path,
-              llvm::function_ref<Error(llvm::raw_ostream &)> write) {
+static Error writeDirectly(StringRef path,
+                           llvm::function_ref<Error(llvm::raw_ostream &)> write,
+                           llvm::function_ref<Error()> next) {
   std::error_code code;
   llvm::raw_fd_ostream stream(path, code);
   if (code)
     return llvm::createFileError(path, code);
   if (Error error = write(stream))
     return error;
-  return finish(stream, path);
+  return finish(stream, path, next);
 }
 
 Error gtp::writeOutput(StringRef path,
-                       llvm::function_ref<Error(llvm::raw_ostream &)> write) {
+                       llvm::function_ref<Error(llvm::raw_ostream &)> write,
+                       llvm::function_ref<Error()> next) {
   if (path == "-") {
     if (Error error = write(llvm::outs()))
       return error;
-    return finish(llvm::outs(), "standard output");
+    return finish(llvm::outs(), "standard output", next);
   }
   // A symbolic link stays one: its target is what is replaced.
   llvm::SmallString<128> target(path);
   fs::file_status status;
   if (!fs::status(path, status)) {
     if (status.type() != fs::file_type::regular_file)
-      return writeDirectly(path, write);
+      return writeDirectly(path, write, next);
     (void)fs::real_path(path, target);
   }
   llvm::Expected<fs::TempFile> file = fs::TempFile::create(
@@ -56,10 +59,24 @@ Error gtp::writeOutput(StringRef path,
     llvm::raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
     error = write(stream);
     if (!error)
-      error = finish(stream, path);
+      error = finish(stream, path, next);
     stream.clear_error();
   }
   if (error)
     return llvm::joinErrors(std::move(error), file->discard());
   return file->keep(target);
+}
+
+bool gtp::isSameFile(StringRef a, StringRef b) {
+  if (a == "-" || b == "-")
+    return a == b;
+  bool same = false;
+  if (!fs::equivalent(a, b, same))
+    return same;
+  llvm::SmallString<128> left(a), right(b);
+  for (llvm::SmallString<128> *path : {&left, &right}) {
+    (void)fs::make_absolute(*path);
+    llvm::sys::path::remove_dots(*path, /*remove_dot_dot=*/true);
+  }
+  return left == right;
 }

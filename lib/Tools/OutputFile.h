@@ -13,10 +13,14 @@ namespace gtp {
 /// Gives `write` a stream to `path`. A regular file gets its name only once all
 /// of it is written, and keeps its old content when anything fails; "-" is
 /// standard output, and what is no regular file (a pipe) is written to
-/// directly.
+/// directly. `next` runs when all is written and before the file gets its name.
 llvm::Error
 writeOutput(llvm::StringRef path,
-            llvm::function_ref<llvm::Error(llvm::raw_ostream &)> write);
+            llvm::function_ref<llvm::Error(llvm::raw_ostream &)> write,
+            llvm::function_ref<llvm::Error()> next = nullptr);
+
+/// Whether two paths name one file, existing or not.
+bool isSameFile(llvm::StringRef a, llvm::StringRef b);
 
 } // namespace gtp
 
