@@ -265,6 +265,12 @@ static llvm::Error printPlan(ModuleOp module, CompileOptions::Emit emit,
   return llvm::Error::success();
 }
 
+/// A device or a pipe: writing to it twice loses nothing.
+static bool isDevice(StringRef path) {
+  bool other = false;
+  return !llvm::sys::fs::is_other(path, other) && other;
+}
+
 /// An output must not overwrite what was read, nor the other output. MLIR may
 /// take the place of the MLIR that it was made from, as of any opt tool.
 static LogicalResult checkOutputs(const CompileJob &job) {
@@ -281,7 +287,7 @@ static LogicalResult checkOutputs(const CompileJob &job) {
                   {"--stats=", stats, "-o", output}});
   for (const Pair &pair : pairs)
     if (pair.path != "-" && isSameFile(pair.path, pair.otherPath) &&
-        !llvm::sys::fs::is_other(pair.path))
+        !isDevice(pair.path))
       return reportError(usageError(pair.option + pair.path + ": is also " +
                                     pair.other +
                                     "; an output needs a file of its own"));

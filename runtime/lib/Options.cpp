@@ -103,6 +103,7 @@ static Status convertSchedule(const Texts &texts, RunOptions &options) {
 }
 
 static Status convertData(const Texts &texts, RunOptions &options) {
+  double sum = 0;
   for (const std::string &text : texts.data) {
     DataFile file{text};
     size_t colon = text.rfind(':');
@@ -115,8 +116,11 @@ static Status convertData(const Texts &texts, RunOptions &options) {
         return wrongValue("--data", text,
                           "FILE or FILE:WEIGHT with a finite weight above 0");
     }
+    sum += file.weight;
     options.data.push_back(std::move(file));
   }
+  if (!std::isfinite(sum))
+    return Status::error("--data: the sum of the weights is infinite");
   return Status::ok();
 }
 
@@ -175,8 +179,14 @@ static Status convert(const Texts &texts, RunOptions &options) {
 static Status checkOutputs(const RunOptions &options) {
   std::vector<std::pair<const char *, const std::string *>> files = {
       {"PLAN", &options.plan}, {"--weights", &options.weights}};
-  for (const DataFile &file : options.data)
+  std::vector<std::string> indexed;
+  for (const DataFile &file : options.data) {
     files.emplace_back("--data", &file.path);
+    if (isDatasetIndex(file.path))
+      indexed.push_back(datasetIds(file.path));
+  }
+  for (const std::string &file : indexed)
+    files.emplace_back("--data", &file);
   for (const std::string &file : options.labels)
     files.emplace_back("--labels", &file);
   for (const auto &[rank, path] : options.rankPlans)

@@ -32,6 +32,10 @@ static std::string sibling(const std::string &path, const char *extension) {
   return path.substr(0, path.size() - 4) + extension;
 }
 
+std::string gtp::rt::datasetIds(const std::string &path) {
+  return sibling(path, ".bin");
+}
+
 static StatusOr<MappedFile> map(const std::string &path) {
   auto mapped = MappedFile::open(path);
   if (!mapped.isOk())
@@ -44,7 +48,7 @@ Status TokenFile::mapDataset(const std::string &path) {
   auto index = DatasetIndex::parse(file.data(), file.size());
   if (!index.isOk())
     return std::move(index).status().in(path);
-  std::string ids = sibling(path, ".bin");
+  std::string ids = datasetIds(path);
   GTP_ASSIGN_OR_RETURN(data, map(ids));
   // tokens < 2^63 / tokenBytes
   if (data.size() != index->tokens * index->tokenBytes)
@@ -95,8 +99,8 @@ StatusOr<TokenFile> TokenFile::open(const TokenFileOptions &options) {
                          " and its last label need at least " +
                          std::to_string(options.sequence + 1))
         .in(options.data);
-  std::string ids = isDatasetIndex(options.data) ? sibling(options.data, ".bin")
-                                                 : options.data;
+  std::string ids =
+      isDatasetIndex(options.data) ? datasetIds(options.data) : options.data;
   GTP_RETURN_IF_ERROR(file.checkTokens(options.vocabulary).in(ids));
   if (options.labels.empty())
     return file;

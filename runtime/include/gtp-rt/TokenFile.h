@@ -27,6 +27,8 @@ struct TokenFileOptions {
 
 /// Whether a path of data names the index of a dataset.
 bool isDatasetIndex(std::string_view path);
+/// The file of ids that belongs to the index `path`.
+std::string datasetIds(const std::string &path);
 
 /// Ids of a text, mapped, every id checked against the vocabulary at `open`.
 class TokenFile {

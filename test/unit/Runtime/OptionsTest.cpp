@@ -109,6 +109,11 @@ TEST(Options, DataIsRepeatedWithWeights) {
               std::string(value) +
                   ": expected FILE or FILE:WEIGHT with a finite weight above "
                   "0");
+  EXPECT_EQ(error({"p", "--data=a.idx", "--metrics=a.bin"}),
+            "--metrics=a.bin: is also --data; an output needs a file of its "
+            "own");
+  EXPECT_EQ(error({"p", "--data=a:1e308", "--data=b:1e308"}),
+            "--data: the sum of the weights is infinite");
   EXPECT_EQ(error({"p", "--data=a.idx", "--token-bits=16"}),
             "--token-bits=16: the index a.idx says how wide ids are; leave the "
             "option out");
