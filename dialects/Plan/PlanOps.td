@@ -41,9 +41,10 @@ def Plan_ProgramOp : Plan_Op<"program", [
 }
 
 def Plan_BufferOp : Plan_Op<"buffer", [
-    Pure, HasParent<"ProgramOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+    HasParent<"ProgramOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a piece of the arena";
   let description = [{
+    Two buffers are two, however alike: nothing may merge them.
     `offset` is absent until `plan-assign-memory`, then a multiple of 256.
 
     Example: `%b = plan.buffer transient 4096 "layers.0.mlp" at 256`
@@ -51,7 +52,7 @@ def Plan_BufferOp : Plan_Op<"buffer", [
   let arguments = (ins EnumProp<Plan_BufferKind>:$kind,
                        Plan_NonNegative:$size, DefaultValuedProp<StringProp, "\"\"">:$name,
                        OptionalProp<I64Prop>:$offset);
-  let results = (outs Plan_Buffer:$result);
+  let results = (outs Res<Plan_Buffer, "", [MemAlloc]>:$result);
   let hasVerifier = 1;
   let assemblyFormat = "$kind $size ($name^)? (`at` $offset^)? attr-dict";
 }
