@@ -28,7 +28,7 @@ Expected<int64_t> gtp::parseCount(StringRef option, StringRef text,
   int64_t value = 0;
   if (text.getAsInteger(10, value) || value < low)
     return usageError("--" + option + "=" + text +
-                      ": expected an integer of at " + "least " + Twine(low));
+                      ": expected an integer of at least " + Twine(low));
   return value;
 }
 

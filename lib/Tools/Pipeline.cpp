@@ -90,15 +90,12 @@ static const Stage kStages[] = {
     {"gtp-place", place},
     {"gtp-partition", partition, true},
     // Decides on the synchronous program, whose order is a legal one, and
-    // leaves
-    // attributes; only the next pass changes the program.
+    // leaves attributes; only the next pass changes the program.
     {"gtp-plan-step", planStep},
     {"gtp-prefetch", prefetch, true},
     // Tokens say all of the order until events are inserted. Offsets come
-    // before
-    // events: two buffers may share bytes only if tokens order them, so memory
-    // adds
-    // no order, and the transitive reduction sees the whole of it.
+    // before events: two buffers may share bytes only if tokens order them, so
+    // memory adds no order, and the transitive reduction sees the whole of it.
     {"convert-gtp-to-plan", convert},
     {"plan-assign-memory", plain<createPlanAssignMemoryPass>},
     {"plan-insert-events", plain<createPlanInsertEventsPass>},

@@ -4,9 +4,9 @@
 // logical tensors and shards. Per dimension: compute axes cut each segment,
 // major to minor, into equal pieces of ceil(size / degree); the pieces of all
 // segments that a rank then has, one behind the other, are what a use of the
-// weight sees
-// (`useSize`); storage axes cut that in the same way, in whole granules. Pieces
-// at the end may be short or empty; every rank's shard has the padded size.
+// weight sees (`useSize`); storage axes cut that in the same way, in whole
+// granules. Pieces at the end may be short or empty; every rank's shard has the
+// padded size.
 //
 // All functions but the verifiers expect a mesh and layout that passed them.
 //
