@@ -2,6 +2,10 @@
 
 #include "dialects/Tfm/TfmDialect.h"
 
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+
 using namespace mlir;
 using namespace gtp::tfm;
 
@@ -14,6 +18,91 @@ void TfmDialect::initialize() {
 #include "dialects/Tfm/TfmOps.cpp.inc"
       >();
 }
+
+//===----------------------------------------------------------------------===//
+// Attributes on other ops
+//===----------------------------------------------------------------------===//
+
+static bool isI64(Attribute value) {
+  auto integer = dyn_cast<IntegerAttr>(value);
+  return integer && integer.getType().isSignlessInteger(64);
+}
+
+/// The error for an attribute that is not what it should be.
+static InFlightDiagnostic mismatch(Operation *op, NamedAttribute attribute,
+                                   const Twine &expected) {
+  return op->emitOpError() << "has " << attribute.getName().strref() << " = "
+                           << attribute.getValue() << ", expected " << expected;
+}
+
+LogicalResult TfmDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
+  if (attribute.getName() != kModelAttr)
+    return success();
+  auto fields = dyn_cast<DictionaryAttr>(attribute.getValue());
+  if (!fields || !isa<ModuleOp>(op))
+    return mismatch(op, attribute, "a dictionary on a module");
+  for (NamedAttribute field : fields)
+    if (auto integer = dyn_cast<IntegerAttr>(field.getValue()))
+      if (!isI64(integer) || integer.getInt() < 0)
+        return op->emitOpError()
+               << "has " << attribute.getName().strref() << " with "
+               << field.getName().strref() << " = " << integer
+               << ", expected an i64 of 0 or more";
+  return success();
+}
+
+LogicalResult TfmDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                   unsigned,
+                                                   NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  auto text = dyn_cast<StringAttr>(value);
+  if (name == kArgAttr) {
+    if (!text || !llvm::is_contained(
+                     {"weight", "master", "state", "tokens", "labels", "hyper"},
+                     text.getValue()))
+      return mismatch(op, attribute,
+                      "weight, master, state, tokens, labels or hyper");
+  } else if (name == kParameterAttr) {
+    if (!isa<FlatSymbolRefAttr>(value))
+      return mismatch(op, attribute, "the symbol of a parameter");
+  } else if (name == kStateAttr) {
+    if (!text)
+      return mismatch(op, attribute, "the name of a state");
+  }
+  return success();
+}
+
+LogicalResult
+TfmDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
+                                        NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  if (name == kResultAttr && !isa<StringAttr>(value))
+    return mismatch(op, attribute, "the name of what is reported");
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name != kTiedToAttr || !function)
+    return success();
+  unsigned arguments = function.getNumArguments();
+  if (!isI64(value) || cast<IntegerAttr>(value).getInt() < 0 ||
+      cast<IntegerAttr>(value).getInt() >= int64_t(arguments))
+    return mismatch(op, attribute,
+                    "the i64 number of one of its " + Twine(arguments) +
+                        " arguments");
+  unsigned argument = cast<IntegerAttr>(value).getInt();
+  Type found = function.getResultTypes()[index];
+  Type expected = function.getArgumentTypes()[argument];
+  if (found != expected)
+    return op->emitOpError()
+           << "has result #" << index << " of type " << found
+           << " tied to argument #" << argument << " of type " << expected;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What ops share
+//===----------------------------------------------------------------------===//
 
 Location gtp::tfm::gradientLoc(Operation *forward, StringRef suffix) {
   Location loc = forward->getLoc();

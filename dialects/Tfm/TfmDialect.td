@@ -21,8 +21,23 @@ def Tfm_Dialect : Dialect {
     them: *Placement* (which dimensions are one and the same and may be cut),
     *Cost* (flops, bytes, the resource that limits it) and, for forward ops,
     *Differentiable* (its vector-Jacobian product).
+
+    Attributes on other ops:
+    - `tfm.model` (module, dictionary): what the importer says of the model and the
+      batch; its integers are i64 and not negative.
+    - `tfm.arg` (argument of the training step): weight, master, state, tokens, labels
+      or hyper.
+    - `tfm.parameter` (argument of the training step, symbol): the parameter it
+      belongs to.
+    - `tfm.state` (argument of the training step): which state of the optimizer, m or v.
+    - `tfm.tied_to` (result of the training step, i64): the argument whose next value
+      it is, of the same type.
+    - `tfm.result` (result of the training step): loss, grad_norm or count.
   }];
   let useDefaultAttributePrinterParser = 0;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 class Tfm_Op<string mnemonic, list<Trait> traits = []>

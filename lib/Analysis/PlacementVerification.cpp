@@ -115,9 +115,8 @@ LogicalResult Verifier::verifyReturn(func::ReturnOp op) {
     auto tied =
         function.getResultAttrOfType<IntegerAttr>(index, tfm::kTiedToAttr);
     PlacementAttr expected =
-        tied && tied.getInt() >= 0 && tied.getInt() < function.getNumArguments()
-            ? placementOf(function.getArgument(tied.getInt()))
-            : PlacementAttr::replicated(mesh, placement.logicalShape());
+        tied ? placementOf(function.getArgument(tied.getInt()))
+             : PlacementAttr::replicated(mesh, placement.logicalShape());
     if (placement != expected)
       return op.emitOpError() << "returns " << placement << " as result #"
                               << index << ", expected " << expected;

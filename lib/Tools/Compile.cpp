@@ -19,6 +19,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
@@ -72,11 +73,13 @@ static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
     return usageError("--seq=" + Twine(options.sequence) +
                       ": the program was imported for " + Twine(sequence) +
                       " tokens a sequence");
-  int64_t microBatch = field("micro_batch"),
-          globalBatch = field("global_batch");
-  int64_t microbatches = field("microbatches");
-  if (microBatch < 1 || microbatches < 1 ||
-      globalBatch % (microBatch * microbatches) != 0)
+  int64_t microBatch = field("micro_batch");
+  int64_t globalBatch = field("global_batch");
+  // Sequences of a data rank.
+  int64_t perRank = 0;
+  bool overflows =
+      llvm::MulOverflow(microBatch, field("microbatches"), perRank);
+  if (overflows || perRank < 1 || globalBatch % perRank != 0)
     return usageError("'" + Twine(tfm::kModelAttr) +
                       "' does not hold a batch of whole microbatches");
   if (job.flags.givesMicroBatch() && options.microBatch != microBatch)
@@ -85,12 +88,11 @@ static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
   if (options.globalBatch && options.globalBatch != globalBatch)
     return usageError("--global-batch=" + Twine(options.globalBatch) +
                       ": the program was imported for " + Twine(globalBatch));
-  int64_t dataRanks = globalBatch / (microBatch * microbatches);
+  int64_t dataRanks = globalBatch / perRank;
   if (options.mesh.dataRanks() != dataRanks)
     return usageError("--mesh=" + options.mesh.str() +
-                      ": the program was "
-                      "imported for " +
-                      Twine(dataRanks) + " data ranks");
+                      ": the program was imported for " + Twine(dataRanks) +
+                      " data ranks");
   options.sequence = sequence;
   options.microBatch = microBatch;
   options.globalBatch = globalBatch;

@@ -207,18 +207,9 @@ LogicalResult Placer::placeReturn(func::ReturnOp op) {
     Value value = placedValues.lookup(operand);
     PlacementAttr placement =
         PlacementAttr::replicated(mesh, placementOf(value).logicalShape());
-    if (auto tied = function.getResultAttrOfType<IntegerAttr>(
-            index, tfm::kTiedToAttr)) {
-      if (tied.getInt() < 0 || tied.getInt() >= function.getNumArguments())
-        return function.emitError()
-               << "result #" << index << " is tied to argument #"
-               << tied.getInt() << " of " << function.getNumArguments();
+    if (auto tied =
+            function.getResultAttrOfType<IntegerAttr>(index, tfm::kTiedToAttr))
       placement = placementOf(placed.getArgument(tied.getInt()));
-      if (placement.logicalShape() != placementOf(value).logicalShape())
-        return function.emitError()
-               << "result #" << index << " has another shape than argument #"
-               << tied.getInt() << ", to which it is tied";
-    }
     values.push_back(convert(value, placement, op.getLoc()));
   }
   append(op, values);

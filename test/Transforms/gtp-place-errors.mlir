@@ -9,20 +9,6 @@ func.func @forward_program(%tokens: tensor<2x4xi32>) -> tensor<4x4xf32> {
 
 // -----
 
-// expected-error @below {{result #0 is tied to argument #3 of 1}}
-func.func @tied_to_nothing(%w: tensor<4x4xf32>) -> (tensor<4x4xf32> {tfm.tied_to = 3 : i64}) {
-  return %w : tensor<4x4xf32>
-}
-
-// -----
-
-// expected-error @below {{result #0 has another shape than argument #1, to which it is tied}}
-func.func @tied_to_another(%w: tensor<4x4xf32>, %v: tensor<4xf32>) -> (tensor<4x4xf32> {tfm.tied_to = 1 : i64}) {
-  return %w : tensor<4x4xf32>
-}
-
-// -----
-
 // expected-error @below {{expected tokens and labels of [..., batch, sequence], found 'tensor<4xi32>'}}
 func.func @no_batch(%tokens: tensor<4xi32> {tfm.arg = "tokens"}) {
   return

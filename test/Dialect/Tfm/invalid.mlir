@@ -518,3 +518,43 @@ func.func @sgd_with_too_few_inputs_from_the_caller(%w: tensor<4xf32>, %hyper: te
   %0 = tfm.sgd %w, %w, %hyper, %scale : (tensor<4xf32>, tensor<4xf32>, tensor<7xf32>, tensor<f32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// expected-error @below {{has tfm.model = "llama", expected a dictionary on a module}}
+module attributes {tfm.model = "llama"} {}
+
+// -----
+
+// expected-error @below {{has tfm.model with microbatches = 2 : i128, expected an i64 of 0 or more}}
+module attributes {tfm.model = {microbatches = 2 : i128}} {}
+
+// -----
+
+// expected-error @below {{has tfm.arg = "weights", expected weight, master, state, tokens, labels or hyper}}
+func.func private @argument_of_no_role(tensor<4xf32> {tfm.arg = "weights"})
+
+// -----
+
+// expected-error @below {{has tfm.parameter = "w", expected the symbol of a parameter}}
+func.func private @parameter_by_a_string(tensor<4xf32> {tfm.parameter = "w"})
+
+// -----
+
+// expected-error @below {{has tfm.state = 1 : i64, expected the name of a state}}
+func.func private @state_by_a_number(tensor<4xf32> {tfm.state = 1 : i64})
+
+// -----
+
+// expected-error @below {{has tfm.result = 1 : i64, expected the name of what is reported}}
+func.func private @result_by_a_number() -> (tensor<4xf32> {tfm.result = 1 : i64})
+
+// -----
+
+// expected-error @below {{has tfm.tied_to = 3 : i64, expected the i64 number of one of its 1 arguments}}
+func.func private @tied_to_nothing(tensor<4x4xf32>) -> (tensor<4x4xf32> {tfm.tied_to = 3 : i64})
+
+// -----
+
+// expected-error @below {{has result #0 of type 'tensor<4x4xf32>' tied to argument #1 of type 'tensor<4xf32>'}}
+func.func private @tied_to_another(tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32> {tfm.tied_to = 1 : i64})
