@@ -22,7 +22,6 @@ include_directories(SYSTEM ${LLVM_INCLUDE_DIRS})
 include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
                     ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 
-# Every library waits for the generated headers of all dialects and passes.
 # gtp_add_mlir_library(NAME sources... [DEPENDS targets...] [GTP_LIBS ours...]
 #                      [MLIR_LIBS theirs...]): waits for all generated headers.
 function(gtp_add_mlir_library name)

@@ -13,22 +13,10 @@ using namespace gtp;
 using namespace gtp::planir;
 using namespace mlir;
 
-/// The first operation that a finding names, as "region 1 (BODY), operation 12
-/// ("; null when it names none.
-static Operation *operationOf(StringRef message, const PlanSteps &steps) {
-  size_t at = message.find("region ");
-  if (at == StringRef::npos)
-    return nullptr;
-  message = message.drop_front(at);
-  size_t region, operation;
-  if (!message.consume_front("region ") || message.consumeInteger(10, region))
-    return nullptr;
-  message = message.drop_while([](char c) { return c != ','; });
-  if (!message.consume_front(", operation ") ||
-      message.consumeInteger(10, operation) || region >= steps.regions.size() ||
-      operation >= steps.regions[region].size())
-    return nullptr;
-  return steps.regions[region][operation];
+/// The op that became the operation at a place.
+static Operation *stepAt(const PlanSteps &steps,
+                         const plan::OperationPlace &place) {
+  return steps.regions[place.region][place.operation];
 }
 
 namespace {
@@ -48,14 +36,16 @@ struct PlanVerifyPass : public gtp::impl::PlanVerifyPassBase<PlanVerifyPass> {
     if (status.isOk())
       return;
     for (const plan::Finding &finding : report.findings) {
-      Operation *where = operationOf(finding.message, steps);
-      if (!where)
-        where = program;
-      emitError(where->getLoc())
-          << "plan-verify: " << finding.rule << ": " << finding.message;
+      Operation *where = program;
+      if (finding.operation)
+        where = stepAt(steps, *finding.operation);
+      InFlightDiagnostic diag = emitError(where->getLoc())
+                                << "plan-verify: " << finding.rule << ": "
+                                << finding.message;
+      if (finding.other)
+        diag.attachNote(stepAt(steps, *finding.other)->getLoc())
+            << "the other operation is here";
     }
-    if (report.findings.empty())
-      emitError(program.getLoc()) << "plan-verify: " << status.message();
     signalPassFailure();
   }
 };

@@ -34,6 +34,8 @@
 // RUN: not gtp-opt %t.race --plan-verify 2>&1 | FileCheck %s
 // CHECK: race:[[#]]:[[#]]: error: plan-verify: race: region 0 (ONCE), operation 1
 // CHECK-NEXT: plan.collective all_reduce
+// CHECK:      note: the other operation is here
+// CHECK-NEXT: plan.kernel "count_labels"
 
 // It works on text as well as in the pipeline.
 // RUN: gtp-opt %t.plan --plan-verify -o /dev/null

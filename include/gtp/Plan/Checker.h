@@ -17,17 +17,30 @@
 #include "gtp/Support/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace gtp::plan {
 
+/// An operation of program 0, by position.
+struct OperationPlace {
+  uint32_t region = 0;
+  uint32_t operation = 0;
+};
+
 /// A violated rule, where and by what.
 struct Finding {
   std::string rule; ///< "race"; see docs/plan-format.md
+  /// Names every place in words, those below included.
   std::string message;
+  /// What it is about; none for a table or a whole region.
+  std::optional<OperationPlace> operation = std::nullopt;
+  /// The operation that the first one is at odds with.
+  std::optional<OperationPlace> other = std::nullopt;
 };
 
+/// What a check found and counted.
 struct CheckReport {
   /// In the order found, at most `kMaxFindings`.
   std::vector<Finding> findings;
@@ -38,6 +51,7 @@ struct CheckReport {
   /// `Claims.max_live_bytes` of a legal plan.
   uint64_t liveBytes = 0;
 
+  /// Whether a finding names the rule.
   bool has(const std::string &rule) const {
     for (const Finding &finding : findings)
       if (finding.rule == rule)
@@ -46,6 +60,7 @@ struct CheckReport {
   }
 };
 
+/// Later findings are mostly consequences of earlier ones.
 constexpr size_t kMaxFindings = 32;
 
 /// Checks the plan of one rank, which is every rank's. The error is the first

@@ -165,12 +165,12 @@ void check::checkAliases(Context &context) {
               w == o + touches.size() / 2 && a.buffer() == b.buffer() &&
               a.begin == b.begin && !a.operand->accumulate())
             continue;
-          context.fail("alias", context.where(region, i) + " writes " +
-                                    context.bufferText(a.buffer()) +
-                                    " where it also uses " +
-                                    context.bufferText(b.buffer()) +
-                                    ": operands of one operation must not "
-                                    "overlap what it writes");
+          context.failAt("alias", region.place(i),
+                         " writes " + context.bufferText(a.buffer()) +
+                             " where it also uses " +
+                             context.bufferText(b.buffer()) +
+                             ": operands of one operation must not overlap "
+                             "what it writes");
         }
       }
     }

@@ -62,13 +62,11 @@ static void checkCtas(Context &c, const RegionInfo &region,
     for (uint64_t ctas : largest)
       sum += ctas;
     if (sum > limit)
-      return c.fail("collective-ctas", c.where(region, i) +
-                                           " and the collectives that may run "
-                                           "beside it take " +
-                                           std::to_string(sum) +
-                                           " CTAs, above the plan's limit "
-                                           "of " +
-                                           std::to_string(limit));
+      return c.failAt("collective-ctas", region.place(i),
+                      " and the collectives that may run beside it take " +
+                          std::to_string(sum) +
+                          " CTAs, above the plan's limit of " +
+                          std::to_string(limit));
   }
 }
 
@@ -84,11 +82,12 @@ void check::checkCollectives(Context &c, const RegionInfo &region,
     uint32_t communicator = operation.collective().communicator();
     auto [previous, first] = last.emplace(communicator, i);
     if (!first && !order.before(previous->second, i))
-      c.fail("collective-order",
-             c.where(region, i) + " and " + c.where(region, previous->second) +
-                 " use communicator " + std::to_string(communicator) +
-                 " in an order that ranks may not agree on: no wait orders the "
-                 "two");
+      c.failAt("collective-order", region.place(i),
+               " and " + c.where(region.place(previous->second)) +
+                   " use communicator " + std::to_string(communicator) +
+                   " in an order that ranks may not agree on: no wait orders "
+                   "the two",
+               region.place(previous->second));
     previous->second = i;
   }
   checkCtas(c, region, order, collectives);

@@ -35,9 +35,9 @@ std::vector<Variant> check::orderVariants(const pb::Region &region) {
   return {Variant::First, Variant::Middle, Variant::Last};
 }
 
-void Context::fail(const std::string &rule, const std::string &message) {
-  if (!full() && known.insert(rule + ": " + message).second)
-    report.findings.push_back({rule, message});
+void Context::record(Finding finding) {
+  if (!full() && known.insert(finding.rule + ": " + finding.message).second)
+    report.findings.push_back(std::move(finding));
 }
 
 bool Context::spend(uint64_t units) {
@@ -67,12 +67,13 @@ std::string Context::parameterText(uint32_t index) const {
   return "parameter '" + string(parameter(index).name()) + "'";
 }
 
-std::string Context::where(uint32_t region, size_t operation,
-                           const pb::Operation &op) const {
-  std::string text = "region " + std::to_string(region) + " (" +
-                     pb::Region::Kind_Name(
-                         program().regions(static_cast<int>(region)).kind()) +
-                     "), operation " + std::to_string(operation) + " (" +
+std::string Context::where(OperationPlace place) const {
+  const pb::Region &region = program().regions(static_cast<int>(place.region));
+  const pb::Operation &op =
+      region.operations(static_cast<int>(place.operation));
+  std::string text = "region " + std::to_string(place.region) + " (" +
+                     pb::Region::Kind_Name(region.kind()) + "), operation " +
+                     std::to_string(place.operation) + " (" +
                      string(op.source());
   switch (op.body_case()) {
   case pb::Operation::kKernel:
@@ -91,11 +92,6 @@ std::string Context::where(uint32_t region, size_t operation,
     break;
   }
   return text + ")";
-}
-
-std::string Context::where(const RegionInfo &region, size_t operation) const {
-  return where(region.index, operation,
-               *region.operations[operation].operation);
 }
 
 std::string Context::axesText(AxisMask mask) const {

@@ -55,6 +55,10 @@ struct RegionInfo {
   const pb::Region *region = nullptr;
   uint32_t index = 0;
   std::vector<OperationInfo> operations;
+
+  OperationPlace place(size_t operation) const {
+    return {index, static_cast<uint32_t>(operation)};
+  }
 };
 
 /// Iterations of a region that differ in which operations run.
@@ -86,7 +90,15 @@ public:
   std::vector<RegionInfo> regions;
 
   /// Records a finding; equal ones once.
-  void fail(const std::string &rule, const std::string &message);
+  void fail(const std::string &rule, const std::string &message) {
+    record({rule, message});
+  }
+  /// Records a finding about an operation: `message` goes on behind its place.
+  void failAt(const std::string &rule, OperationPlace operation,
+              const std::string &message,
+              std::optional<OperationPlace> other = std::nullopt) {
+    record({rule, where(operation) + message, operation, other});
+  }
   bool full() const { return report.findings.size() >= kMaxFindings; }
 
   /// Counts work that can be more than linear in the plan's size; false, with a
@@ -99,9 +111,7 @@ public:
   std::string bufferText(uint32_t index) const;
   std::string parameterText(uint32_t index) const;
   /// "region 1 (BODY), operation 12 (layers.0.mlp.wgrad: linear_wgrad)".
-  std::string where(const RegionInfo &region, size_t operation) const;
-  std::string where(uint32_t region, size_t operation,
-                    const pb::Operation &op) const;
+  std::string where(OperationPlace place) const;
   std::string axesText(AxisMask mask) const;
 
   /// Axes of degree above 1 among `axes`.
@@ -122,6 +132,8 @@ public:
   AxisMask storageAxes(uint32_t parameter) const;
 
 private:
+  void record(Finding finding);
+
   std::set<std::string> known;
   uint64_t work = 0;
 };

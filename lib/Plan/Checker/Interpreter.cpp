@@ -257,7 +257,7 @@ void Interpreter::writeValue(const Touch &touch, const Tag &tag,
 }
 
 void Interpreter::fail(const char *rule, const std::string &message) {
-  c.fail(rule, c.where(*region, operation) + " " + message);
+  c.failAt(rule, region->place(operation), " " + message);
 }
 
 std::string Interpreter::describe(const Read &read) const {

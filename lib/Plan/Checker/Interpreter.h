@@ -67,9 +67,10 @@ private:
   // UpdateValues.cpp
   void update(const OperationInfo &info);
   /// Whether the read is the parameter's gradient, complete and reduced;
-  /// otherwise reports what it lacks. `what` is the subject of the message.
+  /// otherwise reports what it lacks. `what` is the subject of the message,
+  /// behind the place of the operation being executed if that is at fault.
   void expectWholeGradient(uint32_t parameter, const Read &read,
-                           const std::string &what);
+                           const std::string &what, bool byOperation);
   void checkGradientBuffers();
   void checkEnd();
 

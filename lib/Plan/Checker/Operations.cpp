@@ -33,12 +33,19 @@ private:
   Status checkCopy(const pb::Copy &copy);
   Status checkFill(const pb::Fill &fill);
   Status checkParameter(uint64_t plus1);
+  /// A problem that is none of the plan's.
+  Status unsupported(const std::string &message) {
+    rule = "unsupported";
+    return Status::error(message);
+  }
 
   Context &c;
   uint32_t index;
   const pb::Region &region;
   /// Operation that records each event.
   std::vector<const pb::Operation *> recorder;
+  /// That the operation being checked violates, if any.
+  const char *rule = "structure";
 };
 
 Status error(const std::string &message) { return Status::error(message); }
@@ -54,16 +61,13 @@ void RegionOperations::check() {
   recorder.resize(region.events());
   for (int i = 0; i < region.operations_size() && !c.full(); ++i) {
     const pb::Operation &operation = region.operations(i);
+    rule = "structure";
     Status status = checkEvents(operation);
     if (status.isOk())
       status = checkBody(operation);
-    if (!status.isOk()) {
-      bool refused =
-          status.message().find("not supported") != std::string::npos;
-      c.fail(refused ? "unsupported" : "structure",
-             c.where(index, static_cast<size_t>(i), operation) + ": " +
-                 status.message());
-    }
+    if (!status.isOk())
+      c.failAt(rule, {index, static_cast<uint32_t>(i)},
+               ": " + status.message());
   }
 }
 
@@ -78,9 +82,9 @@ Status RegionOperations::checkEvents(const pb::Operation &operation) {
   for (const pb::Wait &wait : operation.waits()) {
     std::string event = "event " + std::to_string(wait.event());
     if (wait.distance() != 0)
-      return error("waits for " + event + " of " +
-                   std::to_string(wait.distance()) +
-                   " iterations back, which is not supported yet");
+      return unsupported("waits for " + event + " of " +
+                         std::to_string(wait.distance()) +
+                         " iterations back, which is not supported yet");
     if (wait.event() >= recorder.size() || !recorder[wait.event()])
       return error("waits for " + event +
                    ", which no earlier operation of the "
@@ -167,8 +171,8 @@ Status RegionOperations::checkOperand(const pb::Operand &operand, bool writes) {
     return error("writes input " + c.bufferText(operand.buffer()));
   // With either, what was written would differ by rank or iteration.
   if (writes && (seen != 0 || operand.iteration_stride() != 0))
-    return error("writes with a stride over ranks or iterations, which is not "
-                 "supported yet");
+    return unsupported("writes with a stride over ranks or iterations, which "
+                       "is not supported yet");
   return Status::ok();
 }
 
@@ -206,7 +210,7 @@ Status RegionOperations::checkCollective(const pb::Collective &collective) {
       !pb::Collective::Transport_IsValid(collective.transport()))
     return error("has an unknown kind, reduction, order or transport");
   if (collective.kind() == pb::Collective::ALL_TO_ALL)
-    return error("all-to-all is not supported yet");
+    return unsupported("all-to-all is not supported yet");
   if (collective.communicator() >=
       static_cast<uint64_t>(c.plan.communicators_size()))
     return error("uses communicator " +
@@ -254,8 +258,8 @@ Status RegionOperations::checkPair(const pb::Collective &collective,
   if (!isDense(source) || !isDense(destination))
     return error("operands of a collective must be dense");
   if (!source.rank_strides().empty())
-    return error("a collective's source with a stride over ranks is not "
-                 "supported yet");
+    return unsupported("a collective's source with a stride over ranks is not "
+                       "supported yet");
   if (source.accumulate() || (gather && destination.accumulate()))
     return error("only the destination of a reduction may accumulate");
   if (source.dtype() != destination.dtype())

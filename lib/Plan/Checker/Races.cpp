@@ -139,15 +139,15 @@ void Sweep::expectAfter(Last earlier, const char *did, size_t operation,
       order.before(other, operation))
     return;
   uint64_t offset = c.buffer(buffer).offset();
-  std::string text = c.where(region, operation) + " " + does + " " +
-                     c.bufferText(buffer) + " bytes [" +
-                     std::to_string(begin - offset) + ", " +
+  std::string text = std::string(" ") + does + " " + c.bufferText(buffer) +
+                     " bytes [" + std::to_string(begin - offset) + ", " +
                      std::to_string(end - offset) + ") while " +
-                     c.where(region, other) + " " + did + " ";
+                     c.where(region.place(other)) + " " + did + " ";
   text += earlier.buffer == buffer
               ? "them"
               : c.bufferText(earlier.buffer) + ", which shares their addresses";
-  c.fail("race", text + ": no wait orders the two");
+  c.failAt("race", region.place(operation), text + ": no wait orders the two",
+           region.place(other));
 }
 
 } // namespace

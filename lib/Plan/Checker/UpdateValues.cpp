@@ -10,14 +10,18 @@ using namespace gtp::plan;
 using namespace gtp::plan::check;
 
 void Interpreter::expectWholeGradient(uint32_t p, const Read &value,
-                                      const std::string &what) {
+                                      const std::string &what,
+                                      bool byOperation) {
   const ParameterState &state = parameters[p];
   std::string expected =
       what + " must hold the reduced gradient of " + c.parameterText(p) + ", ";
   if (!value.defined)
     return; // already said
   auto report = [&](const std::string &found) {
-    c.fail("exactly-once", expected + found);
+    if (byOperation)
+      fail("exactly-once", expected + found);
+    else
+      c.fail("exactly-once", expected + found);
   };
   if (value.content != Content::Gradient || value.tag.parameter != p)
     return report("found " + describe(value));
@@ -74,7 +78,7 @@ void Interpreter::checkGradientBuffers() {
       c.fail("undefined-read", what + " must hold the reduced gradient of " +
                                    c.parameterText(p) +
                                    ", found bytes that nothing wrote");
-    expectWholeGradient(p, value, what);
+    expectWholeGradient(p, value, what, /*byOperation=*/false);
     if (value.content == Content::Gradient &&
         value.tag.dtype != c.plan.numerics().gradient())
       c.fail("exactly-once", what + " holds a gradient in " +
@@ -125,8 +129,9 @@ void Interpreter::update(const OperationInfo &info) {
       break;
     case Role::Gradient:
       expectWholeGradient(p, read(touch),
-                          c.where(*region, operation) + ": operand 'grad' in " +
-                              c.bufferText(touch.buffer()));
+                          "reads '" + std::string(touch.spec->name) + "' in " +
+                              c.bufferText(touch.buffer()) + ", which",
+                          /*byOperation=*/true);
       break;
     case Role::Compute:
       publishes = true;

@@ -291,12 +291,25 @@ TEST(Checker, AcceptsHarmlessRewrites) {
 TEST(Checker, NamesPlaceAndBytes) {
   pb::Plan plan = buildStep();
   findOperation(plan, "linear")->clear_waits();
+  CheckReport report;
   EXPECT_EQ(
-      checkPlan(plan).message(),
+      checkPlan(plan, &report).message(),
       "[race] region 1 (BODY), operation 4 (linear: linear) reads buffer "
       "22 'head.full' bytes [0, 240) while region 1 (BODY), operation 3 "
       "(head.gather: ALL_GATHER) writes them: no wait orders the two (and 1 "
       "more)");
+  const Finding &race = report.findings.front();
+  ASSERT_TRUE(race.operation && race.other);
+  EXPECT_EQ(race.operation->region, 1u);
+  EXPECT_EQ(race.operation->operation, 4u);
+  EXPECT_EQ(race.other->region, 1u);
+  EXPECT_EQ(race.other->operation, 3u);
+
+  // What is about a table names no operation.
+  plan = buildStep();
+  plan.mutable_claims()->set_arena_bytes(1);
+  EXPECT_FALSE(checkPlan(plan, &report).isOk());
+  EXPECT_FALSE(report.findings.front().operation);
 }
 
 TEST(Checker, RanksAgreeOnCollectives) {
