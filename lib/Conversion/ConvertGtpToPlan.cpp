@@ -235,7 +235,7 @@ LogicalResult Converter::run() {
   if (failed(convertOnce()) || failed(convertBody()) || failed(convertUpdate()))
     return failure();
   emitDeclarations();
-  describeProgram(program, module, parameters, step, body, costs, target);
+  describeProgram(program, module, parameters, step, body, costs);
   return success();
 }
 
@@ -292,9 +292,9 @@ LogicalResult ConvertGtpToPlanPass::convert() {
       /*arena=*/0, /*model=*/nullptr, /*numerics=*/nullptr,
       /*provenance=*/nullptr, /*claims=*/nullptr, /*stats=*/nullptr);
   program.getBody().emplaceBlock();
-  if (failed(Converter(module, step, body, program, std::move(*parameters),
-                       costs, target)
-                 .run()))
+  if (failed(
+          Converter(module, step, body, program, std::move(*parameters), costs)
+              .run()))
     return failure();
   for (auto parameter :
        llvm::make_early_inc_range(module.getOps<tfm::ParameterOp>()))

@@ -87,8 +87,7 @@ private:
 /// The plan's attributes that describe model, numerics and origin.
 void describeProgram(planir::ProgramOp program, mlir::ModuleOp module,
                      const ParameterTable &parameters, mlir::func::FuncOp step,
-                     tfm::MicrobatchesOp body, const CostModel &costs,
-                     llvm::StringRef target);
+                     tfm::MicrobatchesOp body, const CostModel &costs);
 /// `plan.parameter` of an entry.
 void emitParameter(mlir::OpBuilder &builder, const ParameterEntry &entry,
                    const Places &places);
@@ -98,10 +97,9 @@ class Converter {
 public:
   Converter(mlir::ModuleOp module, mlir::func::FuncOp step,
             tfm::MicrobatchesOp body, planir::ProgramOp program,
-            ParameterTable parameters, const CostModel &costs,
-            llvm::StringRef target)
+            ParameterTable parameters, const CostModel &costs)
       : module(module), step(step), body(body), program(program),
-        parameters(std::move(parameters)), costs(costs), target(target),
+        parameters(std::move(parameters)), costs(costs),
         mesh(step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr)),
         repeat(llvm::cast<mlir::RankedTensorType>(
                    body.getInputs().front().getType())
@@ -140,7 +138,6 @@ private:
   planir::ProgramOp program;
   ParameterTable parameters;
   const CostModel &costs;
-  llvm::StringRef target;
   dist::MeshAttr mesh;
   int64_t repeat;
   StepBuilder steps;

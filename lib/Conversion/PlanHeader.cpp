@@ -5,7 +5,6 @@
 #include "gtp/Conversion/PlanStats.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace gtp;
@@ -105,19 +104,8 @@ static DictionaryAttr numericsFields(const ParameterTable &parameters,
   return fields.getDictionary(context);
 }
 
-/// XXH3-64 of the bytes of the profile that a name or path stands for.
-static std::optional<uint64_t> targetHash(StringRef target) {
-  if (auto text = machine::Profile::builtinText({target.data(), target.size()}))
-    return llvm::xxh3_64bits(StringRef(text->data(), text->size()));
-  auto file = llvm::MemoryBuffer::getFile(target);
-  if (!file)
-    return std::nullopt;
-  return llvm::xxh3_64bits((*file)->getBuffer());
-}
-
 static DictionaryAttr provenanceFields(ModuleOp module,
-                                       const machine::Profile &profile,
-                                       StringRef target) {
+                                       const machine::Profile &profile) {
   Builder builder(module.getContext());
   NamedAttrList fields;
   if (auto given = module->getAttrOfType<DictionaryAttr>(kProvenanceAttr))
@@ -127,8 +115,8 @@ static DictionaryAttr provenanceFields(ModuleOp module,
     if (Attribute family = model.get("family"))
       fields.set("family", family);
   fields.set("target", builder.getStringAttr(profile.profileName));
-  if (std::optional<uint64_t> hash = targetHash(target))
-    fields.set("target_hash", builder.getI64IntegerAttr(int64_t(*hash)));
+  uint64_t hash = llvm::xxh3_64bits(StringRef(profile.text));
+  fields.set("target_hash", builder.getI64IntegerAttr(int64_t(hash)));
   return fields.getDictionary(module.getContext());
 }
 
@@ -146,11 +134,10 @@ static void predictFields(ProgramOp program, ModuleOp module) {
 
 void gtp::describeProgram(ProgramOp program, ModuleOp module,
                           const ParameterTable &parameters, func::FuncOp step,
-                          tfm::MicrobatchesOp body, const CostModel &costs,
-                          StringRef target) {
+                          tfm::MicrobatchesOp body, const CostModel &costs) {
   program.setModelAttr(modelFields(module, parameters, step, body));
   program.setNumericsAttr(numericsFields(parameters, body));
-  program.setProvenanceAttr(provenanceFields(module, costs.machine(), target));
+  program.setProvenanceAttr(provenanceFields(module, costs.machine()));
   predictFields(program, module);
 }
 
