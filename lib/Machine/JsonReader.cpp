@@ -105,7 +105,8 @@ const json *JsonReader::find(const char *key, bool optional) {
 }
 
 int64_t JsonReader::integer(const char *key, int64_t least) {
-  constexpr int64_t kMost = int64_t(1) << 60;
+  // A PiB, or 13 days: sums of many still fit 64 bits.
+  constexpr int64_t kMost = int64_t(1) << 50;
   const json *found = find(key);
   if (!found)
     return 0;
@@ -116,7 +117,7 @@ int64_t JsonReader::integer(const char *key, int64_t least) {
       return number;
   }
   fail(key, "found " + show(*found) + ", expected an integer from " +
-                std::to_string(least) + " to 2^60");
+                std::to_string(least) + " to 2^50");
   return 0;
 }
 

@@ -41,14 +41,14 @@ TEST(Profile, BuiltinsLoad) {
 
 TEST(Profile, ErrorsSayWhereAndWhatWouldWork) {
   EXPECT_EQ(parseError(edited("\"bytes\": 149250113536", "\"bytes\": -1")),
-            "memory.bytes: found -1, expected an integer from 1 to 2^60");
+            "memory.bytes: found -1, expected an integer from 1 to 2^50");
   EXPECT_EQ(parseError(edited("\"bytes\": 149250113536", "\"bytes\": 1.5")),
-            "memory.bytes: found 1.5, expected an integer from 1 to 2^60");
+            "memory.bytes: found 1.5, expected an integer from 1 to 2^50");
   EXPECT_EQ(
       parseError(edited("\"bytes\": 149250113536", "\"bytes\": "
                                                    "18446744073709551615")),
       "memory.bytes: found 18446744073709551615, expected an integer "
-      "from 1 to 2^60");
+      "from 1 to 2^50");
   EXPECT_EQ(parseError(edited("\"bytes\": 149250113536,", "")),
             "memory.bytes: is missing");
   EXPECT_EQ(parseError(edited("\"launch_ns\"", "\"lunch_ns\"")),
