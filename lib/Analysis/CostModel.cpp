@@ -9,15 +9,24 @@
 using namespace gtp;
 using namespace mlir;
 
-static int64_t elementBytesOf(Type type) {
-  return (type.getIntOrFloatBitWidth() + 7) / 8;
+int64_t CollectiveSpec::fullBytes() const {
+  return planir::elementBytes(resultType.getElementType()) *
+         ShapedType::getNumElements(fullShape);
 }
 
-int64_t CollectiveSpec::fullBytes() const {
-  int64_t bytes = elementBytesOf(resultType.getElementType());
-  for (int64_t dim : fullShape)
-    bytes *= dim;
-  return bytes;
+planir::Purpose CollectiveSpec::purpose() const {
+  if (isGather())
+    return planir::Purpose::Gather;
+  return resultType.getRank() == 0 ? planir::Purpose::Scalar
+                                   : planir::Purpose::Reduce;
+}
+
+std::string CollectiveSpec::communicatorName() const {
+  std::string name = planir::stringifyEnum(purpose()).str();
+  dist::MeshAttr mesh = dist::placementOf(resultType).getMesh();
+  for (StringAttr axis : mesh.sorted(axes))
+    name += "_" + axis.str();
+  return name;
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,29 +132,48 @@ SmallVector<OpOperand *> gtp::readingUses(Value value) {
   return uses;
 }
 
-static const plan::KernelSpec *kernelOf(Operation *op) {
+const plan::KernelSpec *gtp::kernelOf(Operation *op) {
+  if (!isa_and_present<tfm::TfmDialect>(op->getDialect()))
+    return nullptr;
   StringRef name = op->getName().stripDialect();
   return plan::lookupKernel({name.data(), name.size()});
+}
+
+const plan::OperandSpec *gtp::kernelOperandOf(OpResult result) {
+  const plan::KernelSpec *kernel = kernelOf(result.getOwner());
+  if (!kernel)
+    return nullptr;
+  unsigned written = 0;
+  for (const plan::OperandSpec &operand : kernel->operands)
+    if (operand.role != plan::Role::Scratch &&
+        operand.access != plan::Access::Read &&
+        written++ == result.getResultNumber())
+      return &operand;
+  return nullptr;
+}
+
+Value gtp::operandInRole(Operation *op, const plan::KernelSpec &kernel,
+                         plan::Role role) {
+  unsigned index = 0;
+  for (const plan::OperandSpec &operand : kernel.operands) {
+    // What stands behind any number of operands has no fixed place.
+    if (operand.variadic || index >= op->getNumOperands())
+      return {};
+    if (operand.role == plan::Role::Scratch ||
+        operand.access == plan::Access::Write)
+      continue;
+    if (operand.role == role)
+      return op->getOperand(index);
+    ++index;
+  }
+  return {};
 }
 
 /// Whether the kernel of `value`'s op can write it with a pitch.
 static bool writesStrided(Value value) {
   auto result = dyn_cast<OpResult>(value);
-  if (!result || !isa<tfm::TfmDialect>(result.getOwner()->getDialect()))
-    return false;
-  Operation *op = result.getOwner();
-  const plan::KernelSpec *spec = kernelOf(op);
-  if (!spec)
-    return false;
-  unsigned written = 0;
-  for (const plan::OperandSpec &operand : spec->operands) {
-    if (operand.role == plan::Role::Scratch ||
-        operand.access == plan::Access::Read)
-      continue;
-    if (written++ == result.getResultNumber())
-      return operand.strided && operand.access == plan::Access::Write;
-  }
-  return false;
+  const plan::OperandSpec *written = result ? kernelOperandOf(result) : nullptr;
+  return written && written->strided && written->access == plan::Access::Write;
 }
 
 bool gtp::isJoinedInPlace(Operation *concat) {
@@ -161,7 +189,7 @@ bool gtp::isJoinedInPlace(Operation *concat) {
 bool gtp::runsKernel(Operation *op) {
   if (isa<dist::KeepFirstOp, dist::SliceOp>(op))
     return true;
-  if (!isa<tfm::TfmDialect>(op->getDialect()) || isa<tfm::SplitOp>(op))
+  if (isa<tfm::SplitOp>(op))
     return false;
   if (isa<tfm::ConcatOp>(op))
     return !isJoinedInPlace(op);

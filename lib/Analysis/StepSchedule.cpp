@@ -67,7 +67,6 @@ private:
   StepSchedule result;
   /// Number of kernels before each position.
   SmallVector<uint32_t> kernelsBefore;
-  llvm::StringSet<> communicators;
 };
 
 } // namespace
@@ -165,16 +164,10 @@ LogicalResult ProblemBuilder::addCollectives() {
 }
 
 LogicalResult ProblemBuilder::addOutside() {
+  llvm::StringSet<> communicators;
   step.walk([&](Operation *op) {
-    std::optional<CollectiveSpec> spec = collectiveSpec(op);
-    if (!spec)
-      return;
-    std::string key = spec->isGather() ? "gather" : "reduce";
-    if (!spec->isGather() && spec->resultType.getRank() == 0)
-      key = "scalar";
-    for (StringAttr axis : spec->axes)
-      key += "_" + axis.str();
-    communicators.insert(key);
+    if (std::optional<CollectiveSpec> spec = collectiveSpec(op))
+      communicators.insert(spec->communicatorName());
   });
   result.communicators = communicators.size();
   for (Operation &op : step.getBody().front()) {
@@ -212,7 +205,7 @@ void ProblemBuilder::addBase() {
   for (Value argument : step.getArguments())
     always += bytesOf(argument);
   for (Operation &op : step.getBody().front())
-    if (result.positions.empty() || &op != body.getOperation())
+    if (&op != body)
       for (Value value : op.getResults())
         if (llvm::any_of(value.getUsers(), [&](Operation *user) {
               return block.findAncestorOpInBlock(*user);

@@ -74,18 +74,8 @@ static bool accumulates(Value yielded) {
     return false;
   if (std::optional<CollectiveSpec> spec = collectiveSpec(def))
     return !spec->isGather();
-  if (!isa<tfm::TfmDialect>(def->getDialect()))
-    return false;
-  StringRef name = def->getName().stripDialect();
-  const plan::KernelSpec *spec = plan::lookupKernel({name.data(), name.size()});
-  if (!spec)
-    return false;
-  unsigned written = 0;
-  for (const plan::OperandSpec &operand : spec->operands)
-    if (operand.access == plan::Access::Write &&
-        written++ == produced.getResultNumber())
-      return operand.accumulable;
-  return false;
+  const plan::OperandSpec *written = kernelOperandOf(produced);
+  return written && written->accumulable;
 }
 
 void Converter::placeSums() {
@@ -134,12 +124,8 @@ LogicalResult Converter::convert(Operation &op) {
   }
   if (isa<tfm::ConcatOp>(op) && isJoinedInPlace(&op))
     return success();
-  if (isa<tfm::TfmDialect>(op.getDialect())) {
-    StringRef name = op.getName().stripDialect();
-    if (const plan::KernelSpec *spec =
-            plan::lookupKernel({name.data(), name.size()}))
-      return convertKernel(op, *spec);
-  }
+  if (const plan::KernelSpec *spec = kernelOf(&op))
+    return convertKernel(op, *spec);
   return op.emitOpError("is no kernel or collective that a plan can have");
 }
 

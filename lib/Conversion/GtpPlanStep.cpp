@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace gtp {
 #define GEN_PASS_DEF_GTPPLANSTEPPASS
@@ -183,31 +184,47 @@ GtpPlanStepPass::solve(StepSchedule &step,
   return overBudget(least == INT64_MAX ? tightest : least, step);
 }
 
+/// Nanoseconds of all runs of the region; what does not fit is as much as does.
+static int64_t allRuns(const StepSchedule &step, int64_t ns) {
+  int64_t product = 0;
+  constexpr int64_t kMost = INT64_MAX / 8; // sums of a few fit too
+  return llvm::MulOverflow(step.repeat, ns, product) ? kMost
+                                                     : std::min(product, kMost);
+}
+
 /// Leaves predictions for the plan's claims and for --stats.
 void GtpPlanStepPass::report(const StepSchedule &step,
                              const planning::Schedule &schedule) {
   Builder builder(&getContext());
-  NamedAttrList stats;
+  int64_t compute = step.outsideComputeNs + allRuns(step, schedule.computeNs);
+  int64_t stall = step.outsideStallNs + allRuns(step, schedule.stallNs);
+  int64_t contention = allRuns(step, schedule.contentionNs);
+  int64_t total = compute + stall + contention;
+  NamedAttrList claims, stats;
+  claims.set("step_ns", builder.getI64IntegerAttr(total));
+  claims.set("budget_bytes", builder.getI64IntegerAttr(memoryBudget));
+  claims.set("overhead_bytes", builder.getI64IntegerAttr(overhead));
   auto micro = [&](StringRef name, int64_t ns) {
     stats.set(name, builder.getF64FloatAttr(double(ns) / 1000));
   };
-  int64_t compute = step.outsideComputeNs + step.repeat * schedule.computeNs;
-  int64_t stall = step.outsideStallNs + step.repeat * schedule.stallNs;
-  int64_t contention = step.repeat * schedule.contentionNs;
   micro("compute_us", compute);
   micro("stall_us", stall);
   micro("contention_us", contention);
-  micro("step_us", compute + stall + contention);
+  micro("step_us", total);
   micro("step_lower_bound_us",
-        step.outsideComputeNs + step.repeat * schedule.lowerBoundNs);
-  stats.set("step_ns", builder.getI64IntegerAttr(compute + stall + contention));
-  stats.set("budget_bytes", builder.getI64IntegerAttr(memoryBudget));
-  stats.set("overhead_bytes", builder.getI64IntegerAttr(overhead));
-  getOperation()->setAttr(kPlanStepAttr, stats.getDictionary(&getContext()));
+        step.outsideComputeNs + allRuns(step, schedule.lowerBoundNs));
+  NamedAttribute parts[] = {
+      builder.getNamedAttr("claims", claims.getDictionary(&getContext())),
+      builder.getNamedAttr("stats", stats.getDictionary(&getContext()))};
+  getOperation()->setAttr(kPlanStepAttr, builder.getDictionaryAttr(parts));
 }
 
 LogicalResult GtpPlanStepPass::planStep() {
   ModuleOp module = getOperation();
+  if (memoryBudget > uint64_t(INT64_MAX))
+    return emitError(module.getLoc())
+           << "gtp-plan-step: memory-budget is " << uint64_t(memoryBudget)
+           << ", expected less than 2^63 bytes";
   auto step = module.lookupSymbol<func::FuncOp>(tfm::kTrainStepFunction);
   auto mesh =
       step ? step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr)

@@ -70,8 +70,8 @@ private:
 class Communicators {
 public:
   explicit Communicators(dist::MeshAttr mesh) : mesh(mesh) {}
-  mlir::FlatSymbolRefAttr get(planir::Purpose purpose,
-                              llvm::ArrayRef<mlir::StringAttr> axes);
+  mlir::FlatSymbolRefAttr get(const CollectiveSpec &spec);
+  /// Declares those that were asked for, in that order.
   void emit(mlir::OpBuilder &builder, mlir::Location loc) const;
 
 private:

@@ -31,7 +31,6 @@ LogicalResult Converter::convertCollective(Operation &op,
     return {slot.buffer, ViewAttr::get(op.getContext(), slot.view.getDtype(),
                                        spec.fullShape, slot.view.getOffset())};
   };
-  bool scalar = spec.resultType.getRank() == 0;
   switch (spec.kind) {
   case dist::CollectiveKind::Materialize:
   case dist::CollectiveKind::AllGather:
@@ -49,10 +48,7 @@ LogicalResult Converter::convertCollective(Operation &op,
   if (!out.source.view.isDense() || !out.destination.view.isDense())
     return op.emitOpError("works on a value whose rows are apart in memory");
 
-  Purpose purpose = spec.isGather() ? Purpose::Gather
-                    : scalar        ? Purpose::Scalar
-                                    : Purpose::Reduce;
-  out.communicator = communicators.get(purpose, spec.axes);
+  out.communicator = communicators.get(spec);
   out.parameter = parameters.weightOf(spec.source);
   if (!out.parameter)
     out.parameter = parameters.gradientOf(result);

@@ -3,7 +3,7 @@
 #include "ParameterTable.h"
 
 #include "dialects/Gtp/GtpDialect.h"
-#include "gtp/Plan/KernelRegistry.h"
+#include "gtp/Analysis/CostModel.h"
 
 using namespace gtp;
 using namespace mlir;
@@ -77,25 +77,19 @@ void ParameterTable::traceWeights(Block &block) {
 LogicalResult ParameterTable::readUpdates(func::FuncOp step,
                                           tfm::MicrobatchesOp body) {
   for (Operation &op : step.getBody().front()) {
-    Value master, gradient;
-    bool decay = false;
-    if (auto update = dyn_cast<tfm::AdamwOp>(op)) {
-      master = update.getMaster();
-      gradient = update.getGradient();
-      decay = update.getDecay();
-    } else if (auto update = dyn_cast<tfm::SgdOp>(op)) {
-      master = update.getMaster();
-      gradient = update.getGradient();
-      decay = update.getDecay();
-    } else {
+    const plan::KernelSpec *kernel = kernelOf(&op);
+    Value master =
+        kernel ? operandInRole(&op, *kernel, plan::Role::Master) : Value();
+    if (!master)
       continue;
-    }
+    kernelOfUpdates = op.getName().stripDialect();
     FlatSymbolRefAttr symbol = weightOf(master);
     if (!symbol)
       return op.emitOpError("updates a value that is no parameter's");
     ParameterEntry &entry = list[positions.lookup(symbol.getAttr())];
-    entry.decay = decay;
-    traceGradient(entry, gradient, body);
+    entry.decay = op.hasAttr("decay");
+    traceGradient(entry, operandInRole(&op, *kernel, plan::Role::Gradient),
+                  body);
     if (!entry.gradient)
       return op.emitOpError(
           "reads a gradient that is no sum over microbatches");
@@ -121,10 +115,8 @@ void ParameterTable::traceGradient(ParameterEntry &entry, Value gradient,
           yield->getOperand(cast<OpResult>(value).getResultNumber()));
       continue;
     }
-    StringRef name = def->getName().stripDialect();
-    const plan::KernelSpec *spec =
-        plan::lookupKernel({name.data(), name.size()});
-    bool merges = spec && spec->contribution == plan::Contribution::Merges;
+    const plan::KernelSpec *kernel = kernelOf(def);
+    bool merges = kernel && kernel->contribution == plan::Contribution::Merges;
     if (merges || isa<dist::GtpDialect>(def->getDialect()))
       llvm::append_range(pending, def->getOperands());
   }

@@ -10,6 +10,7 @@
 
 namespace gtp {
 
+/// A parameter and what of the step is its own.
 struct ParameterEntry {
   tfm::ParameterOp op;
   mlir::BlockArgument weight, master; ///< master may be null
@@ -30,6 +31,8 @@ public:
                                                tfm::MicrobatchesOp body);
 
   llvm::ArrayRef<ParameterEntry> entries() const { return list; }
+  /// Name of the kernel that updates parameters; empty when none does.
+  llvm::StringRef optimizer() const { return kernelOfUpdates; }
   /// The parameter whose shard, full weight or state a value is; or null.
   mlir::FlatSymbolRefAttr weightOf(mlir::Value value) const {
     return weights.lookup(value);
@@ -48,6 +51,7 @@ private:
                      tfm::MicrobatchesOp body);
 
   llvm::SmallVector<ParameterEntry> list;
+  llvm::StringRef kernelOfUpdates;
   llvm::DenseMap<mlir::StringAttr, unsigned> positions;
   llvm::DenseMap<mlir::Value, mlir::FlatSymbolRefAttr> weights, gradients;
 };

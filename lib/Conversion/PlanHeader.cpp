@@ -15,19 +15,17 @@ using namespace mlir;
 // Communicators
 //===----------------------------------------------------------------------===//
 
-FlatSymbolRefAttr Communicators::get(Purpose purpose,
-                                     ArrayRef<StringAttr> axes) {
+FlatSymbolRefAttr Communicators::get(const CollectiveSpec &spec) {
+  auto symbol =
+      FlatSymbolRefAttr::get(mesh.getContext(), spec.communicatorName());
   // Entries are few: one for each purpose and set of axes.
-  std::string name = stringifyEnum(purpose).str();
+  if (llvm::any_of(entries,
+                   [&](const Entry &entry) { return entry.symbol == symbol; }))
+    return symbol;
   SmallVector<int64_t> positions;
-  for (StringAttr axis : mesh.sorted(axes)) {
-    name += "_" + axis.str();
+  for (StringAttr axis : mesh.sorted(spec.axes))
     positions.push_back(mesh.position(axis));
-  }
-  auto symbol = FlatSymbolRefAttr::get(mesh.getContext(), name);
-  if (llvm::none_of(entries,
-                    [&](const Entry &entry) { return entry.symbol == symbol; }))
-    entries.push_back({symbol, purpose, positions});
+  entries.push_back({symbol, spec.purpose(), positions});
   return symbol;
 }
 
@@ -64,13 +62,10 @@ static DictionaryAttr modelFields(ModuleOp module,
   flops *= double(mesh.size()) * double(inputs.getDimSize(0));
   fields.set("flops_per_step", builder.getF64FloatAttr(flops));
 
-  for (Operation &op : step.getBody().front()) {
-    if (isa<tfm::AdamwOp, tfm::SgdOp>(op))
-      fields.set("optimizer",
-                 builder.getStringAttr(op.getName().stripDialect()));
-    else if (auto clip = dyn_cast<tfm::ClipScaleOp>(op))
-      fields.set("clip_norm", clip.getMaxNormAttr());
-  }
+  if (!parameters.optimizer().empty())
+    fields.set("optimizer", builder.getStringAttr(parameters.optimizer()));
+  for (auto clip : step.getOps<tfm::ClipScaleOp>())
+    fields.set("clip_norm", clip.getMaxNormAttr());
   fields.set("loss", builder.getStringAttr("token-mean"));
   return fields.getDictionary(module.getContext());
 }
@@ -93,9 +88,10 @@ static DictionaryAttr numericsFields(const ParameterTable &parameters,
       fields.set("wire", element(first.gradient));
     }
   }
+  // All gradients are sent in one type.
   for (Operation &op : body.getBody().front())
     if (std::optional<CollectiveSpec> spec = collectiveSpec(&op);
-        spec && spec->kind == dist::CollectiveKind::ReduceScatter) {
+        spec && spec->purpose() == Purpose::Reduce) {
       fields.set("wire", TypeAttr::get(spec->wire));
       break;
     }
@@ -125,11 +121,8 @@ static void predictFields(ProgramOp program, ModuleOp module) {
   auto predicted = module->getAttrOfType<DictionaryAttr>(kPlanStepAttr);
   if (!predicted)
     return;
-  NamedAttrList claims, stats;
-  for (NamedAttribute entry : predicted)
-    (isa<IntegerAttr>(entry.getValue()) ? claims : stats).append(entry);
-  program.setClaimsAttr(claims.getDictionary(module.getContext()));
-  program.setStatsAttr(stats.getDictionary(module.getContext()));
+  program.setClaimsAttr(predicted.getAs<DictionaryAttr>("claims"));
+  program.setStatsAttr(predicted.getAs<DictionaryAttr>("stats"));
 }
 
 void gtp::describeProgram(ProgramOp program, ModuleOp module,

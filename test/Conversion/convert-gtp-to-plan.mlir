@@ -2,10 +2,15 @@
 // RUN: gtp-opt %s --gtp-place=mesh=dp=2,gtp=4 --gtp-partition --convert-gtp-to-plan | FileCheck %s --check-prefix=SYNC
 // RUN: gtp-opt %s --gtp-place=mesh=gtp=1 --gtp-partition --convert-gtp-to-plan | FileCheck %s --check-prefix=ONE
 // RUN: sed 's/3x8x4xi32/1x8x4xi32/g' %s | gtp-opt - --gtp-place=mesh=dp=2,gtp=4 --gtp-partition --gtp-prefetch --convert-gtp-to-plan | FileCheck %s --check-prefix=K1
+// RUN: gtp-opt %s --gtp-place=mesh=dp=2 --gtp-partition=reduce-dtype=bf16 --convert-gtp-to-plan | FileCheck %s --check-prefix=WIRE
 
 // CHECK-LABEL: plan.program @train_step mesh <dp = 2, gtp = 4>
 // CHECK-SAME: model = {{{.*}}parameters = 28272 : i64}
 // CHECK-SAME: numerics = {{{.*}}compute = f32, deterministic = true, gradient = f32, master = f32, wire = f32}
+
+// The type that gradients are sent in, also where none is scattered.
+// WIRE: numerics = {{{.*}}gradient = f32, master = f32, wire = bf16}
+// WIRE: plan.collective all_reduce @reduce_dp on @embed({{.*}}) wire bf16
 
 // State and data, then what the step makes: sums of microbatches first. A full
 // weight and its gradient have room for the shards of all ranks, 4 times 65 rows.

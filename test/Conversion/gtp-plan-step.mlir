@@ -6,10 +6,11 @@
 // RUN: not gtp-opt %S/Inputs/step.mlir --gtp-plan-step 2>&1 | FileCheck %s --check-prefix=LOGICAL
 // RUN: not gtp-opt %S/Inputs/step.mlir --gtp-place --gtp-partition --gtp-plan-step=prefetch=0 2>&1 | FileCheck %s --check-prefix=PREFETCH
 // RUN: not gtp-opt %S/Inputs/step.mlir --gtp-place --gtp-partition --gtp-plan-step=target=abacus 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not gtp-opt %S/Inputs/step.mlir --gtp-place --gtp-partition --gtp-plan-step=memory-budget=18446744073709551615 2>&1 | FileCheck %s --check-prefix=HUGE
 
 // Predictions go along; on ranks that are threads collectives cost more than
 // kernels this small.
-// CHECK: gtp.plan_step = {budget_bytes = 0 : i64, compute_us = {{[0-9.e+]+}} : f64, contention_us = {{[0-9.e+]+}} : f64, overhead_bytes = 0 : i64, stall_us = {{[0-9.e+]+}} : f64, step_lower_bound_us = {{[0-9.e+]+}} : f64, step_ns = {{[0-9]+}} : i64, step_us = {{[0-9.e+]+}} : f64}
+// CHECK: gtp.plan_step = {claims = {budget_bytes = 0 : i64, overhead_bytes = 0 : i64, step_ns = {{[0-9]+}} : i64}, stats = {compute_us = {{[0-9.e+]+}} : f64, contention_us = {{[0-9.e+]+}} : f64, stall_us = {{[0-9.e+]+}} : f64, step_lower_bound_us = {{[0-9.e+]+}} : f64, step_us = {{[0-9.e+]+}} : f64}}
 
 // So the first gathers are issued at the start; nothing waits for gradients but the
 // end of the region, which is position 27.
@@ -31,7 +32,7 @@
 // ONE: gtp.materialize %arg3 plane forward interval 1 {gtp.trigger = -1 : i64}
 // ONE: gtp.materialize %arg0 plane forward interval 2 {gtp.trigger = 2 : i64}
 
-// FITS: gtp.plan_step = {budget_bytes = 400000 : i64
+// FITS: gtp.plan_step = {claims = {budget_bytes = 400000 : i64
 // FITS-NOT: plan.program
 // FITS-NOT: module {
 
@@ -39,3 +40,4 @@
 // LOGICAL: error: gtp-plan-step: there is no partitioned @train_step; run gtp-partition first
 // PREFETCH: error: gtp-plan-step: prefetch is "0", expected auto, off or a distance of 1 or more
 // TARGET: error: {{.*}}abacus
+// HUGE: error: gtp-plan-step: memory-budget is 18446744073709551615, expected less than 2^63 bytes

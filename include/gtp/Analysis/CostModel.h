@@ -9,7 +9,9 @@
 #define GTP_ANALYSIS_COSTMODEL_H
 
 #include "dialects/Gtp/GtpDialect.h"
+#include "dialects/Plan/PlanDialect.h"
 #include "gtp/Machine/Profile.h"
+#include "gtp/Plan/KernelRegistry.h"
 #include "mlir/IR/Operation.h"
 
 #include <optional>
@@ -36,10 +38,24 @@ struct CollectiveSpec {
     return kind == dist::CollectiveKind::Materialize ||
            kind == dist::CollectiveKind::AllGather;
   }
+  /// What its communicator is for.
+  planir::Purpose purpose() const;
+  /// Its communicator's name: the purpose and the axes, in the mesh's order.
+  std::string communicatorName() const;
 };
 
 /// The collective that an op issues; none for other ops.
 std::optional<CollectiveSpec> collectiveSpec(mlir::Operation *op);
+
+/// The kernel of a tfm op, which has its name; null for other ops.
+const plan::KernelSpec *kernelOf(mlir::Operation *op);
+
+/// The kernel's operand that is the result of its op; null when there is none.
+const plan::OperandSpec *kernelOperandOf(mlir::OpResult result);
+
+/// The op's operand that the kernel reads in a role; null when there is none.
+mlir::Value operandInRole(mlir::Operation *op, const plan::KernelSpec &kernel,
+                          plan::Role role);
 
 /// Whether an op runs a kernel on the compute stream: neither a collective nor
 /// an op that only names memory (split, await, release, a joined concat).
@@ -52,6 +68,7 @@ bool isJoinedInPlace(mlir::Operation *concat);
 /// Uses of a value that read it: all but gtp.release.
 llvm::SmallVector<mlir::OpOperand *> readingUses(mlir::Value value);
 
+/// Prices ops of a program on a mesh by a machine's profile.
 class CostModel {
 public:
   CostModel(const machine::Profile &profile, dist::MeshAttr mesh)
@@ -68,9 +85,11 @@ public:
   /// Reports at `loc` when no transport of the machine can carry it.
   mlir::FailureOr<machine::CollectivePrice> price(const CollectiveSpec &spec,
                                                   mlir::Location loc) const;
-  machine::Group group(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
 private:
+  /// The ranks of a collective over `axes`, as the network sees them.
+  machine::Group group(llvm::ArrayRef<mlir::StringAttr> axes) const;
+
   const machine::Profile &profile;
   dist::MeshAttr mesh;
 };

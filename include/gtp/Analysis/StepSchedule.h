@@ -20,7 +20,7 @@ struct StepSchedule {
   /// the compute stream waits for.
   int64_t repeat = 1;
   int64_t outsideComputeNs = 0, outsideStallNs = 0;
-  /// Pairs of purpose and axes that need a communicator.
+  /// Communicators that the whole step needs.
   int64_t communicators = 0;
 };
 

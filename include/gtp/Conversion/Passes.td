@@ -19,8 +19,10 @@ def GtpPlanStepPass : Pass<"gtp-plan-step", "::mlir::ModuleOp"> {
     that is too large lowers the cap of the next round by what it is too large. Only the end of
     this pass says that a budget cannot be met.
 
-    The module's attribute `gtp.plan_step` keeps what is predicted: microseconds of the step,
-    of compute, stall and contention, and the lower bound.
+    The module's attribute `gtp.plan_step` keeps what is predicted, for the program that
+    `convert-gtp-to-plan` makes: its claims `step_ns`, `budget_bytes` and `overhead_bytes`,
+    and as statistics the microseconds of the step, of compute, stall and contention, and
+    the lower bound.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"",
