@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 using namespace gtp;
 using namespace gtp::plan;
@@ -140,6 +141,33 @@ uint64_t gtp::plan::rankOf(const pb::Mesh &mesh,
   for (int i = 0; i < mesh.axes_size(); ++i)
     rank = rank * mesh.axes(i).degree() + coordinates[static_cast<size_t>(i)];
   return rank;
+}
+
+/// Axes that cut the sequences of a microbatch, major first.
+static constexpr std::string_view kDataAxes[] = {"dp", "gtp"};
+
+bool gtp::plan::isDataAxis(const pb::MeshAxis &axis) {
+  return std::find(std::begin(kDataAxes), std::end(kDataAxes), axis.name()) !=
+         std::end(kDataAxes);
+}
+
+uint64_t gtp::plan::dataRankCount(const pb::Mesh &mesh) {
+  uint64_t ranks = 1;
+  for (const pb::MeshAxis &axis : mesh.axes())
+    if (isDataAxis(axis))
+      ranks *= axis.degree();
+  return ranks;
+}
+
+uint64_t gtp::plan::dataRankOf(const pb::Mesh &mesh, uint64_t rank) {
+  Coordinates coordinates = coordinatesOf(mesh, rank);
+  uint64_t result = 0;
+  for (std::string_view name : kDataAxes)
+    for (int i = 0; i < mesh.axes_size(); ++i)
+      if (mesh.axes(i).name() == name)
+        result = result * mesh.axes(i).degree() +
+                 coordinates[static_cast<size_t>(i)];
+  return result;
 }
 
 uint64_t gtp::plan::useSize(const pb::Mesh &mesh, const pb::LayoutDim &dim) {

@@ -1,7 +1,6 @@
 //===- RunPlan.cpp - What a run needs to know of a plan -------------------===//
 
 #include "gtp-rt/RunPlan.h"
-#include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
 
 using namespace gtp;
@@ -20,16 +19,11 @@ StatusOr<RunPlan> RunPlan::create(const pb::Plan &proto) {
 Status RunPlan::findMesh() {
   GTP_RETURN_IF_ERROR(verifyMesh(plan->mesh()));
   rankCount = plan::rankCount(plan->mesh());
-  for (const pb::MeshAxis &axis : plan->mesh().axes()) {
-    if (axis.name() == "dp")
-      dpDegree = axis.degree();
-    else if (axis.name() == "gtp")
-      gtpDegree = axis.degree();
-    else if (axis.degree() > 1)
+  for (const pb::MeshAxis &axis : plan->mesh().axes())
+    if (axis.degree() > 1 && !isDataAxis(axis))
       return Status::error("mesh axis '" + axis.name() + "' of degree " +
                            std::to_string(axis.degree()) +
                            " is not supported yet; expected dp and gtp");
-  }
   return Status::ok();
 }
 
@@ -89,19 +83,6 @@ Status RunPlan::findBuffers() {
   GTP_RETURN_IF_ERROR(findBuffer("hyper", true, 8 * sizeof(float), hyper));
   GTP_RETURN_IF_ERROR(findBuffer("loss", false, sizeof(float), loss));
   return findBuffer("grad_norm", false, sizeof(float), gradNorm);
-}
-
-uint64_t RunPlan::dataRank(uint64_t rank) const {
-  Coordinates coordinates = coordinatesOf(plan->mesh(), rank);
-  uint64_t dp = 0, gtp = 0;
-  for (size_t i = 0; i < coordinates.size(); ++i) {
-    const std::string &name = plan->mesh().axes(int(i)).name();
-    if (name == "dp")
-      dp = coordinates[i];
-    else if (name == "gtp")
-      gtp = coordinates[i];
-  }
-  return dp * gtpDegree + gtp;
 }
 
 std::string RunPlan::meshText() const {

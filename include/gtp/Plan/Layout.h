@@ -35,10 +35,20 @@ Status verifyMesh(const pb::Mesh &mesh);
 /// Axes exist and cut one dimension at most, segments add up, sizes fit.
 Status verifyLayout(const pb::Mesh &mesh, const pb::Layout &layout);
 
+/// Ranks of a mesh, the product of its degrees.
 uint64_t rankCount(const pb::Mesh &mesh);
 /// Axes in mesh order, the last varies fastest.
 Coordinates coordinatesOf(const pb::Mesh &mesh, uint64_t rank);
+/// The reverse of `coordinatesOf`.
 uint64_t rankOf(const pb::Mesh &mesh, const Coordinates &coordinates);
+
+/// Whether ranks along an axis read different sequences: dp and gtp.
+bool isDataAxis(const pb::MeshAxis &axis);
+/// Ranks that read different sequences; the others repeat them.
+uint64_t dataRankCount(const pb::Mesh &mesh);
+/// Which part of a microbatch a rank reads: dp major, whatever the mesh's
+/// order.
+uint64_t dataRankOf(const pb::Mesh &mesh, uint64_t rank);
 
 /// Elements of the dimension that a rank computes with: cut by compute axes
 /// only.

@@ -3,6 +3,7 @@
 #include "Context.h"
 
 #include "gtp/Plan/KernelCall.h"
+#include "gtp/Plan/Layout.h"
 
 using namespace gtp::plan;
 using namespace gtp::plan::check;
@@ -104,11 +105,9 @@ std::string Context::axesText(AxisMask mask) const {
 
 AxisMask Context::tokenAxes() const {
   AxisMask mask = 0;
-  for (int i = 0; i < plan.mesh().axes_size(); ++i) {
-    const pb::MeshAxis &axis = plan.mesh().axes(i);
-    if (axis.degree() > 1 && (axis.name() == "dp" || axis.name() == "gtp"))
+  for (int i = 0; i < plan.mesh().axes_size(); ++i)
+    if (plan.mesh().axes(i).degree() > 1 && isDataAxis(plan.mesh().axes(i)))
       mask |= AxisMask(1) << i;
-  }
   return mask;
 }
 

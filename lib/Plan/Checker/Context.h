@@ -126,7 +126,7 @@ public:
   AxisMask communicatorMask(uint32_t communicator) const {
     return maskOf(plan.communicators(static_cast<int>(communicator)).axes());
   }
-  /// Axes that cut the tokens of a microbatch: dp and gtp.
+  /// Axes that cut the tokens of a microbatch.
   AxisMask tokenAxes() const;
   /// Axes that cut the shards of a parameter.
   AxisMask storageAxes(uint32_t parameter) const;

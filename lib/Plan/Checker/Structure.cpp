@@ -29,7 +29,7 @@ void checkMesh(Context &c) {
   if (Status status = verifyMesh(mesh); !status.isOk())
     return c.fail("structure", status.message());
   for (const pb::MeshAxis &axis : mesh.axes())
-    if (axis.degree() > 1 && axis.name() != "dp" && axis.name() != "gtp")
+    if (axis.degree() > 1 && !isDataAxis(axis))
       c.fail("unsupported", "mesh axis '" + axis.name() + "' of degree " +
                                 std::to_string(axis.degree()) +
                                 ": only dp and gtp may exceed 1 for now");
@@ -50,10 +50,7 @@ void checkNumerics(Context &c) {
 /// Sequences and microbatches multiply up, without overflow.
 void checkModel(Context &c) {
   const pb::Model &model = c.plan.model();
-  uint64_t dataRanks = 1;
-  for (const pb::MeshAxis &axis : c.plan.mesh().axes())
-    if (axis.name() == "dp" || axis.name() == "gtp")
-      dataRanks *= axis.degree();
+  uint64_t dataRanks = dataRankCount(c.plan.mesh());
   std::optional<uint64_t> sequences =
       checkedMul(dataRanks, model.micro_batch());
   if (sequences)

@@ -10,6 +10,7 @@
 #ifndef GTP_RT_RUNPLAN_H
 #define GTP_RT_RUNPLAN_H
 
+#include "gtp/Plan/Layout.h"
 #include "gtp/Plan/plan.pb.h"
 #include "gtp/Support/Status.h"
 
@@ -32,10 +33,11 @@ public:
 
   uint64_t ranks() const { return rankCount; }
   /// Ranks that read different sequences; the others repeat them.
-  uint64_t dataRanks() const { return dpDegree * gtpDegree; }
-  /// Which part of a microbatch `rank` reads: dp major, whatever the mesh's
-  /// order.
-  uint64_t dataRank(uint64_t rank) const;
+  uint64_t dataRanks() const { return plan::dataRankCount(plan->mesh()); }
+  /// Which part of a microbatch `rank` reads.
+  uint64_t dataRank(uint64_t rank) const {
+    return plan::dataRankOf(plan->mesh(), rank);
+  }
   /// "dp=2, gtp=4".
   std::string meshText() const;
 
@@ -63,7 +65,6 @@ private:
 
   const plan::pb::Plan *plan = nullptr;
   uint64_t rankCount = 1;
-  uint64_t dpDegree = 1, gtpDegree = 1;
 };
 
 } // namespace gtp::rt
