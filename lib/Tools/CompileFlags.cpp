@@ -228,7 +228,7 @@ Expected<CompileOptions> CompileFlags::read() const {
 }
 
 Error CompileFlags::readBatch(CompileOptions &options) const {
-  if (Error error = take(Mesh::parse(mesh), options.mesh))
+  if (Error error = take(parseMeshOption("mesh", mesh), options.mesh))
     return error;
   struct Count {
     const Text &option;

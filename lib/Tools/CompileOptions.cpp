@@ -73,73 +73,25 @@ Expected<Element> gtp::parseElement(StringRef option, StringRef text) {
 // Mesh
 //===----------------------------------------------------------------------===//
 
-Expected<Mesh> Mesh::parse(StringRef text) {
-  static constexpr llvm::StringLiteral kAxes[] = {"dp", "gtp", "tp", "cp"};
-  // Ranks of a job; far above any, and products of sizes stay in 64 bits.
-  constexpr int64_t kMaxRanks = int64_t(1) << 24;
-  Mesh mesh;
-  int64_t ranks = 1;
-  llvm::SmallVector<StringRef> parts;
-  text.split(parts, ',');
-  for (StringRef part : parts) {
-    StringRef name, degreeText;
-    std::tie(name, degreeText) = part.split('=');
-    if (!llvm::is_contained(kAxes, name))
-      return usageError("--mesh=" + text + ": '" + part +
-                        "' is no axis with its degree; expected for example "
-                        "dp=2,gtp=4 (axes: dp, gtp, tp, cp)");
-    int64_t degree = 0;
-    if (degreeText.getAsInteger(10, degree) || degree < 1 || degree > kMaxRanks)
-      return usageError("--mesh=" + text + ": the degree of " + name + " is '" +
-                        degreeText + "'; expected an integer from 1 to " +
-                        Twine(kMaxRanks));
-    if (llvm::any_of(mesh.axes,
-                     [&](const MeshAxis &axis) { return axis.name == name; }))
-      return usageError("--mesh=" + text + ": axis " + name + " appears twice");
-    if (degree > 1 && (name == "tp" || name == "cp"))
-      return usageError("--mesh=" + text + ": " + name +
-                        " above 1 is not supported yet; dp and gtp are");
-    if (degree > kMaxRanks / ranks)
-      return usageError("--mesh=" + text + ": more than " + Twine(kMaxRanks) +
-                        " ranks");
-    ranks *= degree;
-    // Axes that cannot cut anything yet stay out of the program.
-    if (name == "dp" || name == "gtp")
-      mesh.axes.push_back({name.str(), degree});
+Expected<Mesh> gtp::parseMeshOption(StringRef option, StringRef text) {
+  Expected<Mesh> mesh = Mesh::parse(text);
+  if (!mesh)
+    return usageError("--" + option + "=" + text + ": " +
+                      llvm::toString(mesh.takeError()));
+  for (const AxisKind &kind : axisKinds()) {
+    MeshAxis *axis = llvm::find_if(mesh->axes, [&](const MeshAxis &candidate) {
+      return candidate.name == kind.name;
+    });
+    bool isThere = axis != mesh->axes.end();
+    if (isThere && !kind.supported)
+      mesh->axes.erase(axis);
+    // Passes may rely on it; one of degree 1 changes no rank's number.
+    if (!isThere && kind.supported)
+      mesh->axes.insert(kind.cutsWeights ? mesh->axes.end()
+                                         : mesh->axes.begin(),
+                        MeshAxis{kind.name.str(), 1});
   }
-  // Passes may rely on both axes; one of degree 1 changes no rank's number.
-  auto has = [&](StringRef name) {
-    return llvm::any_of(
-        mesh.axes, [&](const MeshAxis &axis) { return axis.name == name; });
-  };
-  if (!has("dp"))
-    mesh.axes.insert(mesh.axes.begin(), {"dp", 1});
-  if (!has("gtp"))
-    mesh.axes.push_back({"gtp", 1});
   return mesh;
-}
-
-int64_t Mesh::degree(StringRef axis) const {
-  for (const MeshAxis &candidate : axes)
-    if (candidate.name == axis)
-      return candidate.degree;
-  return 1;
-}
-
-int64_t Mesh::ranks() const {
-  int64_t product = 1;
-  for (const MeshAxis &axis : axes)
-    product *= axis.degree;
-  return product;
-}
-
-std::string Mesh::str() const {
-  return llvm::join(llvm::map_range(axes,
-                                    [](const MeshAxis &axis) {
-                                      return axis.name + "=" +
-                                             std::to_string(axis.degree);
-                                    }),
-                    ",");
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,8 +1,9 @@
-//===- PlacementPolicy.cpp - What each axis of the mesh is for ------------===//
+//===- PlacementPolicy.cpp - Where what a training step takes is ----------===//
 
 #include "gtp/Transforms/PlacementPolicy.h"
 
 #include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Transforms/Mesh.h"
 
 #include <numeric>
 
@@ -10,31 +11,15 @@ using namespace mlir;
 using namespace gtp;
 using namespace gtp::dist;
 
-namespace {
-struct Axis {
-  llvm::StringLiteral name;
-  bool supported;
-  bool cutsData;    ///< ranks along it have different sequences
-  bool cutsWeights; ///< weights at rest are cut along it, and gathered to be
-                    ///< used
-};
-} // namespace
-
-/// Known axes; those that cut one dimension do so in this order, major first.
-static constexpr Axis kAxes[] = {
-    {"dp", true, true, false},   {"gtp", true, true, true},
-    {"tp", false, false, false}, {"cp", false, false, false},
-    {"ep", false, false, false}, {"egtp", false, false, false},
-};
-
 /// Bytes that rows of a shard together are a multiple of, in every stored type.
 static constexpr int64_t kShardAlignment = 16;
 
-static SmallVector<StringAttr> axesThat(MeshAttr mesh, bool Axis::*property) {
+static SmallVector<StringAttr> axesThat(MeshAttr mesh,
+                                        bool AxisKind::*property) {
   SmallVector<StringAttr> axes;
-  for (const Axis &axis : kAxes) {
-    auto name = StringAttr::get(mesh.getContext(), axis.name);
-    if (axis.*property && mesh.degree(name) > 1)
+  for (const AxisKind &kind : axisKinds()) {
+    auto name = StringAttr::get(mesh.getContext(), kind.name);
+    if (kind.*property && mesh.degree(name) > 1)
       axes.push_back(name);
   }
   return axes;
@@ -43,41 +28,21 @@ static SmallVector<StringAttr> axesThat(MeshAttr mesh, bool Axis::*property) {
 FailureOr<MeshAttr>
 gtp::parseMesh(MLIRContext *context, StringRef text,
                function_ref<InFlightDiagnostic()> emitError) {
+  Mesh mesh;
+  if (!text.empty()) {
+    llvm::Expected<Mesh> parsed = Mesh::parse(text);
+    if (!parsed)
+      return emitError() << "mesh=" << text << ": "
+                         << llvm::toString(parsed.takeError());
+    mesh = std::move(*parsed);
+  }
   SmallVector<StringAttr> names;
   SmallVector<int64_t> degrees;
-  SmallVector<StringRef> parts;
-  if (!text.empty())
-    text.split(parts, ',');
-  for (StringRef part : parts) {
-    StringRef name = part.split('=').first, number = part.split('=').second;
-    int64_t degree = 0;
-    if (name.empty() || number.getAsInteger(10, degree) || degree < 1)
-      return emitError() << "mesh: \"" << part
-                         << "\" is not an axis with its degree, expected "
-                            "something like dp=2,gtp=4";
-    const Axis *axis = llvm::find_if(
-        kAxes, [&](const Axis &axis) { return axis.name == name; });
-    if (axis == std::end(kAxes)) {
-      InFlightDiagnostic diagnostic =
-          emitError() << "mesh: unknown axis: " << name << "; there are ";
-      llvm::interleaveComma(kAxes, diagnostic,
-                            [&](const Axis &axis) { diagnostic << axis.name; });
-      return diagnostic;
-    }
-    if (!axis->supported && degree > 1)
-      return emitError() << "mesh: not supported yet: axis " << name
-                         << " of degree " << degree << "; 1 works";
-    names.push_back(StringAttr::get(context, name));
-    degrees.push_back(degree);
+  for (const MeshAxis &axis : mesh.axes) {
+    names.push_back(StringAttr::get(context, axis.name));
+    degrees.push_back(axis.degree);
   }
-  MeshAttr mesh =
-      MeshAttr::getChecked(emitError, context, ArrayRef<StringAttr>(names),
-                           ArrayRef<int64_t>(degrees));
-  return mesh ? FailureOr<MeshAttr>(mesh) : FailureOr<MeshAttr>();
-}
-
-int64_t gtp::dataRanks(MeshAttr mesh) {
-  return mesh.degree(axesThat(mesh, &Axis::cutsData));
+  return MeshAttr::get(context, names, degrees);
 }
 
 /// Fewest rows of a tensor whose bytes are a multiple of the alignment.
@@ -113,7 +78,7 @@ bool PlacementPolicy::isParameter(unsigned index) {
 PlacementAttr PlacementPolicy::placeParameter(RankedTensorType type,
                                               int64_t granule) const {
   PlacementAttr whole = PlacementAttr::replicated(mesh, type.getShape());
-  SmallVector<StringAttr> axes = axesThat(mesh, &Axis::cutsWeights);
+  SmallVector<StringAttr> axes = axesThat(mesh, &AxisKind::cutsWeights);
   // A vector is small: gathering it would cost latency and save nothing.
   if (type.getRank() < 2 || axes.empty())
     return whole;
@@ -127,7 +92,7 @@ FailureOr<PlacementAttr>
 PlacementPolicy::placeBatch(BlockArgument argument) const {
   auto type = cast<RankedTensorType>(argument.getType());
   PlacementAttr whole = PlacementAttr::replicated(mesh, type.getShape());
-  SmallVector<StringAttr> axes = axesThat(mesh, &Axis::cutsData);
+  SmallVector<StringAttr> axes = axesThat(mesh, &AxisKind::cutsData);
   if (axes.empty())
     return whole;
   if (type.getRank() < 2)

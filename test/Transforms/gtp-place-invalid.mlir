@@ -9,14 +9,14 @@
 // RUN: not gtp-opt %s --gtp-place=mesh=dp=2,gtp=2 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: not gtp-opt %s --gtp-place=mesh=dp=2 --gtp-place=mesh=dp=2 2>&1 | FileCheck %s --check-prefix=AGAIN
 
-// UNKNOWN: error: gtp-place: mesh: unknown axis: pp; there are dp, gtp, tp, cp, ep, egtp
-// TP: error: gtp-place: mesh: not supported yet: axis tp of degree 2; 1 works
-// CP: error: gtp-place: mesh: not supported yet: axis cp of degree 2; 1 works
-// SHAPE: error: gtp-place: mesh: "dp" is not an axis with its degree, expected something like dp=2,gtp=4
-// ZERO: error: gtp-place: mesh: "dp=0" is not an axis with its degree
-// TWICE: error: gtp-place: mesh names axis "dp" twice
-// HUGE: error: gtp-place: mesh has more than 16777216 ranks
-// COMMA: error: gtp-place: mesh: "" is not an axis with its degree
+// UNKNOWN: error: gtp-place: mesh=pp=2: 'pp=2' is no axis with its degree; expected for example dp=2,gtp=4 (axes: dp, gtp, tp, cp)
+// TP: error: gtp-place: mesh=dp=2,tp=2: tp above 1 is not supported yet; dp and gtp are
+// CP: error: gtp-place: mesh=cp=2: cp above 1 is not supported yet; dp and gtp are
+// SHAPE: error: gtp-place: mesh=dp: the degree of dp is ''; expected an integer from 1 to 16777216
+// ZERO: error: gtp-place: mesh=dp=0: the degree of dp is '0'; expected an integer from 1 to 16777216
+// TWICE: error: gtp-place: mesh=dp=2,dp=2: axis dp appears twice
+// HUGE: error: gtp-place: mesh=dp=99999999999: the degree of dp is '99999999999'; expected an integer from 1 to 16777216
+// COMMA: error: gtp-place: mesh=dp=2,: '' is no axis with its degree
 // BATCH: gtp-place-invalid.mlir:[[#@LINE+3]]:{{.*}}: error: a microbatch of 6 sequences cannot be cut over (dp, gtp) of #gtp.mesh<dp = 2, gtp = 2>: expected a multiple of 4
 // AGAIN: error: cannot place argument #0 of type 'tensor<1x6x4xi32, {{.*}}>': expected a tensor of static shape without a placement
 

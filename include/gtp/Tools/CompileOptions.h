@@ -11,6 +11,7 @@
 #define GTP_TOOLS_COMPILEOPTIONS_H
 
 #include "gtp/Import/Import.h"
+#include "gtp/Transforms/Mesh.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -22,28 +23,7 @@
 
 namespace gtp {
 
-/// An axis of the mesh: "dp", "gtp", "tp" or "cp".
-struct MeshAxis {
-  std::string name;
-  int64_t degree = 1;
-};
-
-/// Axis degrees in rank order, the last varies fastest.
-struct Mesh {
-  llvm::SmallVector<MeshAxis> axes;
-
-  /// Reads "dp=2,gtp=4".
-  static llvm::Expected<Mesh> parse(llvm::StringRef text);
-
-  /// 1 for an axis that is not there.
-  int64_t degree(llvm::StringRef axis) const;
-  int64_t ranks() const;
-  /// Ranks that the sequences of a microbatch are split over.
-  int64_t dataRanks() const { return degree("dp") * degree("gtp"); }
-  /// As parse() reads it.
-  std::string str() const;
-};
-
+/// All that a command line says of what to compile and for what.
 struct CompileOptions {
   enum class Emit { Mlir, Plan, PlanText };
   enum class Optimizer { AdamW, Sgd };
@@ -81,8 +61,14 @@ struct CompileOptions {
   llvm::SmallVector<std::string> canonical() const;
 };
 
+/// Reads the mesh of an option. Axes that cannot cut anything yet stay out, and
+/// all others are there.
+llvm::Expected<Mesh> parseMeshOption(llvm::StringRef option,
+                                     llvm::StringRef text);
+
 /// "f32" or "bf16".
 llvm::StringRef name(Element element);
+/// The reverse.
 llvm::Expected<Element> parseElement(llvm::StringRef option,
                                      llvm::StringRef text);
 

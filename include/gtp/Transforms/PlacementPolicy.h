@@ -1,8 +1,6 @@
-//===- PlacementPolicy.h - What each axis of the mesh is for --------------===//
+//===- PlacementPolicy.h - Where what a training step takes is ------------===//
 //
-// The one place that knows axes by name: which there are, which of them cut
-// data and which cut weights at rest. Everything behind it follows from
-// placements.
+// By what the axes of the mesh are for (Mesh.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,14 +12,11 @@
 
 namespace gtp {
 
-/// Reads "dp=2,gtp=4"; the empty text is the mesh of one rank. Refuses what is
-/// no axis, and degrees above 1 of axes that are not supported yet.
+/// Reads "dp=2,gtp=4" as Mesh::parse does; the empty text is the mesh of one
+/// rank.
 mlir::FailureOr<dist::MeshAttr>
 parseMesh(mlir::MLIRContext *context, llvm::StringRef text,
           llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
-
-/// Ranks that have different sequences of a batch.
-int64_t dataRanks(dist::MeshAttr mesh);
 
 /// Placements of what a training step takes.
 class PlacementPolicy {
