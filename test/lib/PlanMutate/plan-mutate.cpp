@@ -1,8 +1,8 @@
 //===- plan-mutate.cpp - Removes one wait of a plan -----------------------===//
 //
-//   gtp-plan-mutate PLAN                      prints a line a wait: its number
-//   and place gtp-plan-mutate PLAN --drop-wait=N OUT    writes the plan without
-//   it, hash redone
+// `gtp-plan-mutate PLAN` prints a line a wait: its number and place.
+// `gtp-plan-mutate PLAN --drop-wait=N OUT` writes the plan without it, the hash
+// redone.
 //
 // For test/Run/races.py.
 //
