@@ -168,7 +168,12 @@ LogicalResult FillOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RegionOp::verifyRegions() {
-  SmallVector<Operation *> recorders(std::max<int64_t>(getEvents(), 0));
+  // Every event is recorded by an operation, so this also bounds memory.
+  int64_t operations = getBody().front().getOperations().size();
+  if (getEvents() < 0 || getEvents() > operations)
+    return emitOpError() << "has " << getEvents() << " events, expected 0 to "
+                         << operations << ", one an operation at most";
+  SmallVector<Operation *> recorders(getEvents());
   for (Operation &op : getBody().front()) {
     auto step = dyn_cast<StepOpInterface>(op);
     if (!step)

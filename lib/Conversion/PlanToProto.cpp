@@ -10,7 +10,8 @@
 
 #include "gtp/Plan/PlanFile.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -67,6 +68,8 @@ LogicalResult setFields(DictionaryAttr fields,
       continue;
     }
     auto integer = dyn_cast<IntegerAttr>(value);
+    if (integer && !integer.getValue().isSignedIntN(64))
+      return mismatch();
     auto real = dyn_cast<FloatAttr>(value);
     auto text = dyn_cast<StringAttr>(value);
     auto typed = dyn_cast<TypeAttr>(value);
@@ -77,7 +80,7 @@ LogicalResult setFields(DictionaryAttr fields,
       reflection->SetUInt64(&message, field, integer.getValue().getSExtValue());
       break;
     case Field::CPPTYPE_UINT32:
-      if (!integer)
+      if (!integer || !llvm::isUInt<32>(integer.getValue().getSExtValue()))
         return mismatch();
       reflection->SetUInt32(&message, field, integer.getValue().getSExtValue());
       break;
@@ -97,7 +100,8 @@ LogicalResult setFields(DictionaryAttr fields,
       reflection->SetString(&message, field, text.str());
       break;
     case Field::CPPTYPE_ENUM:
-      if (!typed || field->enum_type() != pb::DType_descriptor())
+      if (!typed || field->enum_type() != pb::DType_descriptor() ||
+          dtypeOf(typed.getValue()) == pb::DTYPE_INVALID)
         return mismatch();
       reflection->SetEnumValue(&message, field, dtypeOf(typed.getValue()));
       break;
@@ -289,7 +293,8 @@ LogicalResult Emitter::emitKernel(KernelOp op, pb::Kernel &out) {
       attribute->set_name(intern(entry.getName().strref()));
       if (auto real = dyn_cast<FloatAttr>(entry.getValue()))
         attribute->set_f(real.getValueAsDouble());
-      else if (auto integer = dyn_cast<IntegerAttr>(entry.getValue()))
+      else if (auto integer = dyn_cast<IntegerAttr>(entry.getValue());
+               integer && integer.getValue().isSignedIntN(64))
         attribute->set_i(integer.getValue().getSExtValue());
       else if (auto list = dyn_cast<DenseF64ArrayAttr>(entry.getValue()))
         attribute->set_constant(intern(list));

@@ -52,3 +52,9 @@
 // RUN: cp %t.plan %t.first
 // RUN: gtp-opt %S/Inputs/step.mlir --mlir-disable-threading --gtp-place=mesh=dp=2,gtp=4 --gtp-partition --gtp-plan-step --gtp-prefetch %{tail}
 // RUN: diff %t.first %t.plan
+
+// Fields that the message cannot hold are errors.
+// RUN: sed '/plan.program/s/vocabulary = 257 : i64}/vocabulary = 170141183460469231731687303715884105727 : i128}/' %t.plan | not gtp-opt --plan-verify 2>&1 | FileCheck %s --check-prefix=WIDE
+// WIDE: error: 'plan.program' op has no field 'vocabulary' of the kind of {{.*}} : i128 in message Model
+// RUN: sed 's/compute = f32/compute = f16/' %t.plan | not gtp-opt --plan-verify 2>&1 | FileCheck %s --check-prefix=TYPE
+// TYPE: error: 'plan.program' op has no field 'compute' of the kind of f16 in message Numerics

@@ -210,3 +210,11 @@ plan.program @layout_of_another_shape mesh <gtp = 2> {
   // expected-error@+1 {{has a dimension of 4 that its layout calls 5}}
   plan.parameter @w [4] <[<5>]> normal uses 1 tensors ["w"] [4] compute %b
 }
+
+// -----
+
+plan.program @more_events_than_operations mesh <gtp = 2> {
+  // expected-error@+1 {{has 99999999999999 events, expected 0 to 0, one an operation at most}}
+  plan.region once events 99999999999999 {
+  }
+}
