@@ -45,6 +45,4 @@ struct TestPlanEmitPass
 };
 } // namespace
 
-void gtp::test::registerTestPlanEmit() {
-  PassRegistration<TestPlanEmitPass>();
-}
+void gtp::test::registerTestPlanEmit() { PassRegistration<TestPlanEmitPass>(); }
