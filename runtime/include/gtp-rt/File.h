@@ -44,8 +44,8 @@ Status checkWritable(const std::string &path);
 
 /// A file that other readers see complete or not at all: written under a
 /// temporary name beside its own and renamed by `commit`; without it, removed.
-/// A symbolic link stays one: its target is what is replaced. What exists and is
-/// not a regular file (a pipe, /dev/stdout) is written directly.
+/// A symbolic link stays one: its target is what is replaced. What exists and
+/// is not a regular file (a pipe, /dev/stdout) is written directly.
 class OutputFile {
 public:
   static StatusOr<OutputFile> create(const std::string &path);
