@@ -62,14 +62,16 @@ def Plan_ParameterOp : Plan_Op<"parameter", [
   let summary = "a logical weight and the buffers of its shards";
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$shape, Plan_LayoutAttr:$layout,
                        EnumProp<Plan_Init>:$init, StrArrayAttr:$tensor_names,
-                       DenseI64ArrayAttr:$tensor_rows, OptionalAttr<StrArrayAttr>:$tied,
+                       DenseI64ArrayAttr:$tensor_rows,
+                       OptionalAttr<DenseI64ArrayAttr>:$tensor_layouts,
+                       OptionalAttr<StrArrayAttr>:$tied,
                        Plan_NonNegative:$uses, UnitProp:$decay, UnitProp:$frozen,
                        Plan_Buffer:$compute, Optional<Plan_Buffer>:$master,
                        Variadic<Plan_Buffer>:$states, Optional<Plan_Buffer>:$gradient);
   let hasVerifier = 1;
   let assemblyFormat = [{
     $sym_name $shape $layout $init `uses` $uses (`decay` $decay^)? (`frozen` $frozen^)?
-    `tensors` $tensor_names $tensor_rows (`tied` $tied^)?
+    `tensors` $tensor_names $tensor_rows (`layouts` $tensor_layouts^)? (`tied` $tied^)?
     `compute` $compute (`master` $master^)? (`states` $states^)? (`gradient` $gradient^)? attr-dict
   }];
 }

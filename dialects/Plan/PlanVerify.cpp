@@ -25,6 +25,11 @@ LogicalResult ParameterOp::verify() {
   if (getTensorNames().size() != getTensorRows().size())
     return emitOpError() << "has " << getTensorNames().size()
                          << " tensors but rows of " << getTensorRows().size();
+  if (getTensorLayouts() &&
+      getTensorLayouts()->size() != 2 * getTensorRows().size())
+    return emitOpError() << "has " << getTensorRows().size() << " tensors but "
+                         << getTensorLayouts()->size()
+                         << " numbers for their layouts, expected two each";
   if (getShape().size() != getLayout().getDims().size())
     return emitOpError() << "has " << getShape().size()
                          << " dimensions but a layout of "

@@ -42,13 +42,16 @@ OpCost LinearWgradOp::getCost() {
 }
 
 /// `products` of [T, head_dim] x [head_dim, T] a head; half of them when
-/// causal.
+/// causal, and no more than a window of them.
 template <typename Attention>
 static int64_t attentionFlops(Attention op, int64_t products) {
   RankedTensorType query = op.getQ().getType();
   int64_t sequence = query.getDimSize(query.getRank() - 2);
-  int64_t flops = 2 * products * query.getNumElements() * sequence;
-  return op.getCausal() ? flops / 2 : flops;
+  // Halves of the number of keys that a query sees on average.
+  int64_t keys = op.getCausal() ? sequence : 2 * sequence;
+  if (int64_t window = op.getWindow())
+    keys = std::min(keys, 2 * window);
+  return products * query.getNumElements() * keys;
 }
 
 OpCost AttentionOp::getCost() {

@@ -13,6 +13,7 @@ using namespace gtp::tfm;
 //===----------------------------------------------------------------------===//
 
 // @name : type init "normal" tensors ["a" = 64, "b" = 32] tied ["c"]
+// where a tensor may end in `transposed` or `interleaved 8 by 3`.
 ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   StringAttr name;
@@ -26,10 +27,21 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<StringRef> names;
   SmallVector<std::string> storage;
   SmallVector<int64_t> rows;
+  SmallVector<int64_t> layouts;
   auto parseTensor = [&]() -> ParseResult {
-    return failure(parser.parseString(&storage.emplace_back()) ||
-                   parser.parseEqual() ||
-                   parser.parseInteger(rows.emplace_back()));
+    int64_t &groups = layouts.emplace_back(0);
+    if (parser.parseString(&storage.emplace_back()) || parser.parseEqual() ||
+        parser.parseInteger(rows.emplace_back()))
+      return failure();
+    int64_t parts = 0;
+    if (succeeded(parser.parseOptionalKeyword("transposed")))
+      groups = kTransposed;
+    else if (succeeded(parser.parseOptionalKeyword("interleaved")) &&
+             (parser.parseInteger(groups) || parser.parseKeyword("by") ||
+              parser.parseInteger(parts)))
+      return failure();
+    layouts.push_back(parts);
+    return success();
   };
   if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
                                      parseTensor))
@@ -51,6 +63,8 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   properties.setTensorNames(strings(storage));
   properties.setTensorRows(builder.getDenseI64ArrayAttr(rows));
   properties.setTied(strings(tied));
+  if (llvm::any_of(layouts, [](int64_t number) { return number != 0; }))
+    properties.setTensorLayouts(builder.getDenseI64ArrayAttr(layouts));
   return parser.parseOptionalAttrDict(result.attributes);
 }
 
@@ -61,11 +75,21 @@ void ParameterOp::print(OpAsmPrinter &printer) {
   printer.printString(getInit());
   printer << " tensors [";
   llvm::interleaveComma(
-      llvm::zip_equal(getTensorNames().getAsValueRange<StringAttr>(),
+      llvm::enumerate(getTensorNames().getAsValueRange<StringAttr>(),
                       getTensorRows()),
       printer, [&](auto tensor) {
-        printer.printString(std::get<0>(tensor));
-        printer << " = " << std::get<1>(tensor);
+        auto [index, name, rows] = tensor;
+        printer.printString(name);
+        printer << " = " << rows;
+        ArrayRef<int64_t> layouts =
+            getTensorLayouts().value_or(ArrayRef<int64_t>());
+        if (layouts.empty() || layouts[2 * index] == 0)
+          return;
+        if (layouts[2 * index] == kTransposed)
+          printer << " transposed";
+        else
+          printer << " interleaved " << layouts[2 * index] << " by "
+                  << layouts[2 * index + 1];
       });
   printer << ']';
   if (!getTied().empty()) {
@@ -77,7 +101,8 @@ void ParameterOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(),
                                 {getSymNameAttrName(), getTypeAttrName(),
                                  getInitAttrName(), getTensorNamesAttrName(),
-                                 getTensorRowsAttrName(), getTiedAttrName()});
+                                 getTensorRowsAttrName(), getTiedAttrName(),
+                                 getTensorLayoutsAttrName()});
 }
 
 //===----------------------------------------------------------------------===//

@@ -40,7 +40,10 @@ def Tfm_ParameterOp : Tfm_Op<"parameter", [Symbol]> {
   let description = [{
     Declares a weight of logical shape. `tensors` names, in row order, the
     checkpoint tensors that its dimension 0 consists of, with their rows: one,
-    until `tfm-pack` joins linears that share an input. `tied` lists other
+    until `tfm-pack` joins linears that share an input. Where checkpoints lay a
+    tensor out in another way, its rows say how: `transposed`, it is there
+    `[columns, rows]`; `interleaved 8 by 3`, its rows are there `[8, 3, ...]` and here
+    `[3, 8, ...]`, as when q, k and v follow each other head by head. `tied` lists other
     checkpoint names of the same weight. `init` is how it starts without a
     checkpoint: "normal" (mean 0, the model's initializer_range), "ones" or "zeros".
 
@@ -53,7 +56,13 @@ def Tfm_ParameterOp : Tfm_Op<"parameter", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Tfm_Tensor>:$type,
                        StrAttr:$init,
                        StrArrayAttr:$tensor_names, DenseI64ArrayAttr:$tensor_rows,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$tied);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$tied,
+                       OptionalAttr<DenseI64ArrayAttr>:$tensor_layouts);
+  let extraClassDeclaration = [{
+    /// Per tensor 0 0 (as here), -1 0 (transposed) or groups and parts of an
+    /// interleaving; nothing when all are as here.
+    static constexpr int64_t kTransposed = -1;
+  }];
   let hasVerifier = 1;
   let hasCustomAssemblyFormat = 1;
 }
@@ -134,11 +143,41 @@ def Tfm_RmsNormOp : Tfm_ForwardOp<"rms_norm", [Tfm_CostInterface]> {
   let description = [{
     With D the size of `weight`, every group of D neighbouring features g of `x`:
     `g / sqrt(mean(g*g) + eps) * weight`. Statistics in float32 or wider. One group
-    is the usual norm; a head each is the q/k norm of qwen3.
+    is the usual norm; a head each is the q/k norm of qwen3. With `unit_offset` the
+    factor is `1 + weight`.
+  }];
+  let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$weight, F64Attr:$eps, UnitAttr:$unit_offset);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_LayerNormOp : Tfm_ForwardOp<"layer_norm", [Tfm_CostInterface]> {
+  let summary = "normalization of groups of features to mean 0 and variance 1";
+  let description = [{
+    Groups as in `tfm.rms_norm`: `(g - mean(g)) / sqrt(var(g) + eps) * weight` with the
+    variance over D (Ba et al. 2016). Its bias is a `tfm.add_bias` of its own.
   }];
   let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$weight, F64Attr:$eps);
   let results = (outs Tfm_Tensor:$result);
   let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_AddBiasOp : Tfm_ForwardOp<"add_bias", [Tfm_CostInterface]> {
+  let summary = "`result[...,i] = x[...,i] + bias[i]`";
+  let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$bias);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x `,` $bias attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_AddPositionsOp : Tfm_ForwardOp<"add_positions", [Tfm_CostInterface]> {
+  let summary = "learned position embedding: `result[b,t,:] = x[b,t,:] + table[t,:]`";
+  let description = [{
+    The position is the index along the sequence; rows of the table behind it are not
+    used.
+  }];
+  let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$table);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_LinearOp : Tfm_ForwardOp<"linear", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
@@ -153,9 +192,9 @@ def Tfm_RopeOp : Tfm_ForwardOp<"rope", [Tfm_CostInterface]> {
   let summary = "rotary position embedding";
   let description = [{
     Each head of `head_dim` features at position t (the index along the sequence):
-    feature i < head_dim/2 pairs with i + head_dim/2 and turns by
+    with n the number of frequencies, feature i < n pairs with i + n and turns by
     t * frequencies[i] (rotate-half, Su et al. 2021 as Hugging Face lays it out);
-    by the negative angle when `inverse`.
+    by the negative angle when `inverse`. Features behind 2n stay as they are.
   }];
   let arguments = (ins Tfm_Tensor:$x, Tfm_Positive:$head_dim, DenseF64ArrayAttr:$frequencies,
                        UnitAttr:$inverse);
@@ -167,12 +206,16 @@ def Tfm_AttentionOp : Tfm_ForwardOp<"attention", [DeclareOpInterfaceMethods<Tfm_
   let summary = "scaled dot-product attention with grouped key and value heads";
   let description = [{
     Query head h attends with key and value head `h / (heads / kv_heads)`:
-    `softmax(scale * q kᵀ) v` over positions s <= t when `causal`. `lse` is the
+    `softmax(scale * q kᵀ) v` over positions s <= t when `causal`, and of those only
+    over the last `window`, t itself included, when it is not 0. A `softcap` c that is
+    not 0 makes `c tanh(score / c)` of each score. `lse` is the
     logarithm of the softmax's denominator, `[batch, heads, sequence]`, kept
     for the gradient.
   }];
   let arguments = (ins Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v, Tfm_Positive:$heads,
-                       Tfm_Positive:$kv_heads, F64Attr:$scale, BoolAttr:$causal);
+                       Tfm_Positive:$kv_heads, F64Attr:$scale, BoolAttr:$causal,
+                       DefaultValuedAttr<I64Attr, "0">:$window,
+                       DefaultValuedAttr<F64Attr, "0.0">:$softcap);
   let results = (outs Tfm_Tensor:$result, Tfm_Tensor:$lse);
   let assemblyFormat = "$q `,` $k `,` $v attr-dict `:` functional-type(operands, results)";
 }
@@ -182,6 +225,38 @@ def Tfm_SwigluOp : Tfm_ForwardOp<"swiglu", [Tfm_CostInterface]> {
   let arguments = (ins Tfm_Tensor:$gate, Tfm_Tensor:$up);
   let results = (outs Tfm_Tensor:$result);
   let assemblyFormat = "$gate `,` $up attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_GeluOp : Tfm_ForwardOp<"gelu", [Tfm_CostInterface]> {
+  let summary = "`x Φ(x)`, Gaussian error linear unit";
+  let description = [{
+    Φ is the normal distribution function; with `approximate` it is
+    `(1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2` (Hendrycks and Gimpel 2016).
+  }];
+  let arguments = (ins Tfm_Tensor:$x, UnitAttr:$approximate);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_SoftcapOp : Tfm_ForwardOp<"softcap", [Tfm_CostInterface]> {
+  let summary = "`cap tanh(x / cap)`";
+  let arguments = (ins Tfm_Tensor:$x, F64Attr:$cap);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_ScaleOp : Tfm_ForwardOp<"scale", [Tfm_CostInterface]> {
+  let summary = "`factor x`";
+  let arguments = (ins Tfm_Tensor:$x, F64Attr:$factor);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_MulOp : Tfm_ForwardOp<"mul", [Tfm_CostInterface]> {
+  let summary = "product, element by element";
+  let arguments = (ins Tfm_Tensor:$a, Tfm_Tensor:$b);
+  let results = (outs Tfm_Tensor:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_AddOp : Tfm_ForwardOp<"add", [Tfm_CostInterface]> {
@@ -242,9 +317,46 @@ def Tfm_EmbeddingGradOp : Tfm_StepOp<"embedding_grad", [Tfm_CostInterface]> {
 
 def Tfm_RmsNormGradOp : Tfm_StepOp<"rms_norm_grad", [Tfm_CostInterface]> {
   let summary = "gradients of `x` and of the weight of `tfm.rms_norm`";
+  let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x, Tfm_Tensor:$weight, F64Attr:$eps,
+                       UnitAttr:$unit_offset);
+  let results = (outs Tfm_Tensor:$dx, Tfm_Tensor:$dweight);
+  let assemblyFormat = "$dy `,` $x `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_LayerNormGradOp : Tfm_StepOp<"layer_norm_grad", [Tfm_CostInterface]> {
+  let summary = "gradients of `x` and of the weight of `tfm.layer_norm`";
   let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x, Tfm_Tensor:$weight, F64Attr:$eps);
   let results = (outs Tfm_Tensor:$dx, Tfm_Tensor:$dweight);
   let assemblyFormat = "$dy `,` $x `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_BiasGradOp : Tfm_StepOp<"bias_grad", [Tfm_CostInterface]> {
+  let summary = "gradient of the bias of `tfm.add_bias`: sums `dy` over all tokens";
+  let arguments = (ins Tfm_Tensor:$dy);
+  let results = (outs Tfm_Tensor:$dbias);
+  let assemblyFormat = "$dy attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_PositionsGradOp : Tfm_StepOp<"positions_grad", [Tfm_CostInterface]> {
+  let summary = "gradient of the table of `tfm.add_positions`";
+  let description = "`dtable[t,:] = sum_b dy[b,t,:]`; zero behind the sequence.";
+  let arguments = (ins Tfm_Tensor:$dy);
+  let results = (outs Tfm_Tensor:$dtable);
+  let assemblyFormat = "$dy attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_GeluGradOp : Tfm_StepOp<"gelu_grad", [Tfm_CostInterface]> {
+  let summary = "gradient of `tfm.gelu`";
+  let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x, UnitAttr:$approximate);
+  let results = (outs Tfm_Tensor:$dx);
+  let assemblyFormat = "$dy `,` $x attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_SoftcapGradOp : Tfm_StepOp<"softcap_grad", [Tfm_CostInterface]> {
+  let summary = "gradient of `tfm.softcap`";
+  let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x, F64Attr:$cap);
+  let results = (outs Tfm_Tensor:$dx);
+  let assemblyFormat = "$dy `,` $x attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_LinearDgradOp : Tfm_StepOp<"linear_dgrad", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
@@ -265,7 +377,9 @@ def Tfm_AttentionGradOp : Tfm_StepOp<"attention_grad", [DeclareOpInterfaceMethod
   let summary = "gradients of q, k and v of `tfm.attention`";
   let arguments = (ins Tfm_Tensor:$dout, Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v,
                        Tfm_Tensor:$out, Tfm_Tensor:$lse, Tfm_Positive:$heads, Tfm_Positive:$kv_heads,
-                       F64Attr:$scale, BoolAttr:$causal);
+                       F64Attr:$scale, BoolAttr:$causal,
+                       DefaultValuedAttr<I64Attr, "0">:$window,
+                       DefaultValuedAttr<F64Attr, "0.0">:$softcap);
   let results = (outs Tfm_Tensor:$dq, Tfm_Tensor:$dk, Tfm_Tensor:$dv);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }

@@ -59,13 +59,41 @@ PlacementRule EmbeddingOp::getPlacementRule() {
   return rule;
 }
 
-PlacementRule RmsNormOp::getPlacementRule() {
+/// A norm of x by a weight of one group of features.
+static PlacementRule norm(Value x) {
   PlacementRule rule;
-  Dims tokens = leading(rule, getX());
+  Dims tokens = leading(rule, x);
   unsigned features = rule.addFactor(Factor::Whole);
   unsigned group = rule.addFactor(Factor::Whole);
   rule.operands = {with(tokens, features), {group}};
   rule.results = {with(tokens, features)};
+  return rule;
+}
+
+PlacementRule RmsNormOp::getPlacementRule() { return norm(getX()); }
+
+PlacementRule LayerNormOp::getPlacementRule() { return norm(getX()); }
+
+PlacementRule AddBiasOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims dims = all(rule, getX());
+  rule.operands = {dims, {dims.back()}};
+  rule.results = {dims};
+  return rule;
+}
+
+/// Factors of `[.., T, H]` whose positions along T are rows of a table.
+static Dims positioned(PlacementRule &rule, Value x) {
+  Dims dims = all(rule, x);
+  rule.factors[dims[dims.size() - 2]] = Factor::Whole;
+  return dims;
+}
+
+PlacementRule AddPositionsOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims dims = positioned(rule, getX());
+  rule.operands = {dims, {rule.addFactor(Factor::Whole), dims.back()}};
+  rule.results = {dims};
   return rule;
 }
 
@@ -116,6 +144,22 @@ PlacementRule AttentionOp::getPlacementRule() {
 }
 
 PlacementRule SwigluOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/false);
+}
+
+PlacementRule GeluOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/false);
+}
+
+PlacementRule SoftcapOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/false);
+}
+
+PlacementRule ScaleOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/true);
+}
+
+PlacementRule MulOp::getPlacementRule() {
   return elementwise(*this, /*linear=*/false);
 }
 
@@ -173,15 +217,43 @@ PlacementRule EmbeddingGradOp::getPlacementRule() {
   return rule;
 }
 
-PlacementRule RmsNormGradOp::getPlacementRule() {
+static PlacementRule normGrad(Value value) {
   PlacementRule rule;
-  Dims tokens = leading(rule, getX());
+  Dims tokens = leading(rule, value);
   unsigned features = rule.addFactor(Factor::Whole);
   unsigned group = rule.addFactor(Factor::Whole);
   Dims x = with(tokens, features);
   rule.operands = {x, x, {group}};
   rule.results = {x, {group}};
   return rule;
+}
+
+PlacementRule RmsNormGradOp::getPlacementRule() { return normGrad(getX()); }
+
+PlacementRule LayerNormGradOp::getPlacementRule() { return normGrad(getX()); }
+
+PlacementRule BiasGradOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims dims = all(rule, getDy());
+  rule.operands = {dims};
+  rule.results = {{dims.back()}};
+  return rule;
+}
+
+PlacementRule PositionsGradOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims dims = positioned(rule, getDy());
+  rule.operands = {dims};
+  rule.results = {{rule.addFactor(Factor::Whole), dims.back()}};
+  return rule;
+}
+
+PlacementRule GeluGradOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/false);
+}
+
+PlacementRule SoftcapGradOp::getPlacementRule() {
+  return elementwise(*this, /*linear=*/false);
 }
 
 PlacementRule LinearDgradOp::getPlacementRule() {

@@ -97,6 +97,36 @@ static Type statisticsType(Value value) {
 // Structure
 //===----------------------------------------------------------------------===//
 
+/// Two numbers a tensor; only matrices are transposed, and only rows that are
+/// so many groups of so many parts are interleaved.
+static LogicalResult verifyTensorLayouts(ParameterOp op) {
+  std::optional<ArrayRef<int64_t>> layouts = op.getTensorLayouts();
+  if (!layouts)
+    return success();
+  if (layouts->size() != 2 * op.getTensorRows().size())
+    return op.emitOpError("has ")
+           << layouts->size() << " numbers for the layouts of "
+           << op.getTensorRows().size() << " checkpoint tensors, expected two "
+           << "each";
+  for (auto [index, rows] : llvm::enumerate(op.getTensorRows())) {
+    int64_t groups = (*layouts)[2 * index], parts = (*layouts)[2 * index + 1];
+    if (groups == 0 && parts == 0)
+      continue;
+    if (groups == ParameterOp::kTransposed && parts == 0) {
+      if (op.getType().getRank() == 2)
+        continue;
+      return op.emitOpError("has a transposed checkpoint tensor but rank ")
+             << op.getType().getRank();
+    }
+    if (groups < 1 || parts < 1 || rows % groups != 0 ||
+        rows / groups % parts != 0)
+      return op.emitOpError("has a checkpoint tensor of ")
+             << rows << " rows interleaved " << groups << " by " << parts
+             << ", expected a divisor of them";
+  }
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
   RankedTensorType type = getType();
   if (type.getEncoding())
@@ -123,6 +153,8 @@ LogicalResult ParameterOp::verify() {
   if (rows != type.getDimSize(0))
     return emitOpError("has checkpoint tensors of ")
            << rows << " rows in all, expected " << type.getDimSize(0);
+  if (failed(verifyTensorLayouts(*this)))
+    return failure();
   llvm::StringSet<> seen;
   for (ArrayAttr names : {getTensorNames(), getTied()})
     for (StringRef name : names.getAsValueRange<StringAttr>())
@@ -201,6 +233,42 @@ LogicalResult RmsNormOp::verify() {
                  failed(expectLike(*this, "result", getResult(), getX())));
 }
 
+LogicalResult LayerNormOp::verify() {
+  return failure(failed(verifyNormWeight(*this, getX(), getWeight())) ||
+                 failed(expectLike(*this, "result", getResult(), getX())));
+}
+
+LogicalResult AddBiasOp::verify() {
+  if (failed(expectRankAtLeast(*this, "x", getX(), 1)))
+    return failure();
+  return failure(
+      failed(expectShape(*this, "bias", getBias(), {shapeOf(getX()).back()})) ||
+      failed(expectElement(*this, "bias", getBias(), elementOf(getX()))) ||
+      failed(expectLike(*this, "result", getResult(), getX())));
+}
+
+/// x `[.., T, H]` and a table `[P, H]` with a row for each of T positions.
+static LogicalResult verifyPositions(Operation *op, Value x, Value table) {
+  if (failed(expectRankAtLeast(op, "x", x, 2)) ||
+      failed(expectRank(op, "the table", table, 2)))
+    return failure();
+  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  int64_t rows = typeOf(table).getDimSize(0),
+          sequence = shape[shape.size() - 2];
+  if (rows < sequence)
+    return op->emitOpError("has a table of ")
+           << rows << " positions, expected at least the sequence's "
+           << sequence;
+  return expectShape(op, "the table", table, {rows, shape.back()});
+}
+
+LogicalResult AddPositionsOp::verify() {
+  return failure(
+      failed(verifyPositions(*this, getX(), getTable())) ||
+      failed(expectElement(*this, "table", getTable(), elementOf(getX()))) ||
+      failed(expectLike(*this, "result", getResult(), getX())));
+}
+
 LogicalResult LinearOp::verify() {
   if (failed(expectRankAtLeast(*this, "x", getX(), 1)) ||
       failed(expectRank(*this, "w", getW(), 2)) ||
@@ -225,10 +293,10 @@ LogicalResult RopeOp::verify() {
     return emitOpError("has ")
            << features << " features, expected a multiple of head_dim "
            << headDim;
-  if (static_cast<int64_t>(getFrequencies().size()) != headDim / 2)
-    return emitOpError("has ")
-           << getFrequencies().size() << " frequencies, expected "
-           << headDim / 2 << ", one a pair of features";
+  int64_t pairs = getFrequencies().size();
+  if (pairs < 1 || pairs > headDim / 2)
+    return emitOpError("has ") << pairs << " frequencies, expected 1 to "
+                               << headDim / 2 << ", one a pair of features";
   return expectLike(*this, "result", getResult(), getX());
 }
 
@@ -247,6 +315,14 @@ static LogicalResult verifyAttention(Attention op) {
     return op.emitOpError("has q of ")
            << query[2] << " features, expected a multiple of the " << heads
            << " heads";
+  if (op.getWindow() < 0 || (op.getWindow() > 0 && !op.getCausal()))
+    return op.emitOpError("has window ")
+           << op.getWindow()
+           << ", expected 0 (none), or more where attention is causal";
+  if (!op.getSoftcap().isFinite() ||
+      (op.getSoftcap().isNegative() && !op.getSoftcap().isZero()))
+    return op.emitOpError("has softcap ") << op.getSoftcap().convertToDouble()
+                                          << ", expected 0 (none) or more";
   Shape keys = {query[0], query[1], query[2] / heads * kvHeads};
   return failure(
       failed(expectShape(op, "k", op.getK(), keys)) ||
@@ -265,6 +341,32 @@ LogicalResult AttentionOp::verify() {
 LogicalResult SwigluOp::verify() {
   return failure(failed(expectLike(*this, "up", getUp(), getGate())) ||
                  failed(expectLike(*this, "result", getResult(), getGate())));
+}
+
+LogicalResult GeluOp::verify() {
+  return expectLike(*this, "result", getResult(), getX());
+}
+
+/// A cap that is no number above 0 caps nothing.
+static LogicalResult verifyCap(Operation *op, const APFloat &cap) {
+  if (cap.isFinite() && !cap.isNegative() && !cap.isZero())
+    return success();
+  return op->emitOpError("has cap ")
+         << cap.convertToDouble() << ", expected a number above 0";
+}
+
+LogicalResult SoftcapOp::verify() {
+  return failure(failed(verifyCap(*this, getCap())) ||
+                 failed(expectLike(*this, "result", getResult(), getX())));
+}
+
+LogicalResult ScaleOp::verify() {
+  return expectLike(*this, "result", getResult(), getX());
+}
+
+LogicalResult MulOp::verify() {
+  return failure(failed(expectLike(*this, "b", getB(), getA())) ||
+                 failed(expectLike(*this, "result", getResult(), getA())));
 }
 
 LogicalResult AddOp::verify() {
@@ -340,6 +442,35 @@ LogicalResult RmsNormGradOp::verify() {
                  failed(expectLike(*this, "dx", getDx(), getX())) ||
                  failed(expectShape(*this, "dweight", getDweight(),
                                     shapeOf(getWeight()))));
+}
+
+LogicalResult LayerNormGradOp::verify() {
+  return failure(failed(verifyNormWeight(*this, getX(), getWeight())) ||
+                 failed(expectLike(*this, "dy", getDy(), getX())) ||
+                 failed(expectLike(*this, "dx", getDx(), getX())) ||
+                 failed(expectShape(*this, "dweight", getDweight(),
+                                    shapeOf(getWeight()))));
+}
+
+LogicalResult BiasGradOp::verify() {
+  if (failed(expectRankAtLeast(*this, "dy", getDy(), 1)))
+    return failure();
+  return expectShape(*this, "dbias", getDbias(), {shapeOf(getDy()).back()});
+}
+
+LogicalResult PositionsGradOp::verify() {
+  return verifyPositions(*this, getDy(), getDtable());
+}
+
+LogicalResult GeluGradOp::verify() {
+  return failure(failed(expectLike(*this, "x", getX(), getDy())) ||
+                 failed(expectLike(*this, "dx", getDx(), getDy())));
+}
+
+LogicalResult SoftcapGradOp::verify() {
+  return failure(failed(verifyCap(*this, getCap())) ||
+                 failed(expectLike(*this, "x", getX(), getDy())) ||
+                 failed(expectLike(*this, "dx", getDx(), getDy())));
 }
 
 LogicalResult LinearDgradOp::verify() {

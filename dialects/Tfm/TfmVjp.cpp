@@ -33,9 +33,49 @@ SmallVector<Value> RmsNormOp::buildVjp(OpBuilder &builder,
   auto grad = RmsNormGradOp::create(
       builder, gradientLoc(*this, ".grad"), getX().getType(),
       gradientType(getWeight(), options), cotangents[0], getX(), getWeight(),
+      getEpsAttr(), getUnitOffsetAttr());
+  return {needed[0] ? grad.getDx() : Value(),
+          needed[1] ? grad.getDweight() : Value()};
+}
+
+SmallVector<Value> LayerNormOp::buildVjp(OpBuilder &builder,
+                                         ArrayRef<Value> cotangents,
+                                         ArrayRef<bool> needed,
+                                         const VjpOptions &options) {
+  auto grad = LayerNormGradOp::create(
+      builder, gradientLoc(*this, ".grad"), getX().getType(),
+      gradientType(getWeight(), options), cotangents[0], getX(), getWeight(),
       getEpsAttr());
   return {needed[0] ? grad.getDx() : Value(),
           needed[1] ? grad.getDweight() : Value()};
+}
+
+SmallVector<Value> AddBiasOp::buildVjp(OpBuilder &builder,
+                                       ArrayRef<Value> cotangents,
+                                       ArrayRef<bool> needed,
+                                       const VjpOptions &options) {
+  Values result(2);
+  if (needed[0])
+    result[0] = cotangents[0];
+  if (needed[1])
+    result[1] =
+        BiasGradOp::create(builder, gradientLoc(*this, ".wgrad"),
+                           gradientType(getBias(), options), cotangents[0]);
+  return result;
+}
+
+SmallVector<Value> AddPositionsOp::buildVjp(OpBuilder &builder,
+                                            ArrayRef<Value> cotangents,
+                                            ArrayRef<bool> needed,
+                                            const VjpOptions &options) {
+  Values result(2);
+  if (needed[0])
+    result[0] = cotangents[0];
+  if (needed[1])
+    result[1] = PositionsGradOp::create(builder, gradientLoc(*this, ".wgrad"),
+                                        gradientType(getTable(), options),
+                                        cotangents[0]);
+  return result;
 }
 
 SmallVector<Value> LinearOp::buildVjp(OpBuilder &builder,
@@ -78,7 +118,8 @@ SmallVector<Value> AttentionOp::buildVjp(OpBuilder &builder,
       builder, gradientLoc(*this, ".grad"),
       TypeRange{getQ().getType(), getK().getType(), getV().getType()},
       cotangents[0], getQ(), getK(), getV(), getResult(), getLse(),
-      getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr());
+      getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr(),
+      getWindowAttr(), getSoftcapAttr());
   Values result;
   for (auto [gradient, need] : llvm::zip_equal(grad.getResults(), needed))
     result.push_back(need ? Value(gradient) : Value());
@@ -94,6 +135,47 @@ SmallVector<Value> SwigluOp::buildVjp(OpBuilder &builder,
                                    cotangents[0], getGate(), getUp());
   return {needed[0] ? grad.getDgate() : Value(),
           needed[1] ? grad.getDup() : Value()};
+}
+
+SmallVector<Value> GeluOp::buildVjp(OpBuilder &builder,
+                                    ArrayRef<Value> cotangents,
+                                    ArrayRef<bool> needed,
+                                    const VjpOptions &options) {
+  return {GeluGradOp::create(builder, gradientLoc(*this, ".grad"),
+                             getX().getType(), cotangents[0], getX(),
+                             getApproximateAttr())};
+}
+
+SmallVector<Value> SoftcapOp::buildVjp(OpBuilder &builder,
+                                       ArrayRef<Value> cotangents,
+                                       ArrayRef<bool> needed,
+                                       const VjpOptions &options) {
+  return {SoftcapGradOp::create(builder, gradientLoc(*this, ".grad"),
+                                getX().getType(), cotangents[0], getX(),
+                                getCapAttr())};
+}
+
+SmallVector<Value> ScaleOp::buildVjp(OpBuilder &builder,
+                                     ArrayRef<Value> cotangents,
+                                     ArrayRef<bool> needed,
+                                     const VjpOptions &options) {
+  return {ScaleOp::create(builder, gradientLoc(*this, ".grad"),
+                          getX().getType(), cotangents[0], getFactorAttr())};
+}
+
+SmallVector<Value> MulOp::buildVjp(OpBuilder &builder,
+                                   ArrayRef<Value> cotangents,
+                                   ArrayRef<bool> needed,
+                                   const VjpOptions &options) {
+  Location loc = gradientLoc(*this, ".grad");
+  Values result(2);
+  if (needed[0])
+    result[0] =
+        MulOp::create(builder, loc, getA().getType(), cotangents[0], getB());
+  if (needed[1])
+    result[1] =
+        MulOp::create(builder, loc, getB().getType(), cotangents[0], getA());
+  return result;
 }
 
 SmallVector<Value> AddOp::buildVjp(OpBuilder &builder,

@@ -30,9 +30,16 @@ FailureOr<DictionaryAttr> Converter::settingsOf(Operation &op,
     } else {
       setting = dyn_cast_or_null<DenseF64ArrayAttr>(value);
     }
+    // Optional attributes are 0 when they are absent, and absent when 0.
+    auto isZero = [](Attribute number) {
+      if (auto integer = dyn_cast_or_null<IntegerAttr>(number))
+        return integer.getValue().isZero();
+      auto real = dyn_cast_or_null<FloatAttr>(number);
+      return !number || (real && real.getValue().isZero());
+    };
+    if (attribute.optional && isZero(setting))
+      continue;
     if (!setting) {
-      if (attribute.optional)
-        continue;
       return op.emitOpError() << "lacks '" << name << "', which kernel \""
                               << op.getName().stripDialect() << "\" needs";
     }

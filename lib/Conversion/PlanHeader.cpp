@@ -172,7 +172,8 @@ void gtp::emitParameter(OpBuilder &builder, const ParameterEntry &entry,
   ParameterOp::create(
       builder, op.getLoc(), op.getSymName(), op.getType().getShape(),
       layoutOf(weight), init, op.getTensorNames(), op.getTensorRows(),
-      tied && !tied.empty() ? tied : ArrayAttr(), entry.uses, entry.decay,
+      op.getTensorLayoutsAttr(), tied && !tied.empty() ? tied : ArrayAttr(),
+      entry.uses, entry.decay,
       /*frozen=*/!entry.gradient, places[entry.weight].buffer,
       entry.master ? places[entry.master].buffer : Value(), states,
       entry.gradient ? places[entry.gradient].buffer : Value());

@@ -8,6 +8,7 @@
 
 #include "gtp/Conversion/PlanToProto.h"
 
+#include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Plan/PlanFile.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
@@ -230,6 +231,17 @@ void Emitter::emitParameter(ParameterOp op) {
     pb::CheckpointTensor *tensor = out->add_tensors();
     tensor->set_name(intern(cast<StringAttr>(name).strref()));
     tensor->set_rows(rows);
+  }
+  // Two numbers a tensor: those of tfm.parameter.
+  for (int i = 0; op.getTensorLayouts() && i < out->tensors_size(); ++i) {
+    int64_t groups = (*op.getTensorLayouts())[2 * i];
+    if (groups == tfm::ParameterOp::kTransposed) {
+      out->mutable_tensors(i)->set_transposed(true);
+      continue;
+    }
+    out->mutable_tensors(i)->set_interleaved_groups(groups);
+    out->mutable_tensors(i)->set_interleaved_parts(
+        (*op.getTensorLayouts())[2 * i + 1]);
   }
   out->set_init(pb::Parameter::Init(op.getInit()));
   out->set_decay(op.getDecay());

@@ -26,6 +26,7 @@ static constexpr llvm::StringLiteral kHarmlessKeys[] = {
     "architectures",
     "auto_map",
     "bos_token_id",
+    "cache_implementation",
     "dtype",
     "eos_token_id",
     "id2label",

@@ -1,7 +1,7 @@
-//===- Decoder.cpp - Pre-norm decoders with rotary attention --------------===//
+//===- Decoder.cpp - RMS-norm decoders with rotary attention --------------===//
 
 #include "Decoder.h"
-#include "Rope.h"
+#include "Sizes.h"
 
 #include <algorithm>
 
@@ -11,26 +11,6 @@ using namespace gtp;
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
-
-// Bounds on single sizes: beyond any model, and small enough that the products
-// below fit 63 bits and that building the program takes seconds at most.
-static constexpr int64_t kMaxVocabulary = int64_t(1) << 24;
-static constexpr int64_t kMaxFeatures = int64_t(1) << 20;
-static constexpr int64_t kMaxLayers = 4096;
-static constexpr int64_t kMaxHeads = int64_t(1) << 14;
-static constexpr int64_t kMaxHeadDim = int64_t(1) << 13;
-static constexpr int64_t kMaxPositions = int64_t(1) << 30;
-static constexpr int64_t kMaxSequence = int64_t(1) << 24;
-/// Bytes of one activation of all ranks.
-static constexpr int64_t kMaxTensorBytes = int64_t(1) << 60;
-
-static constexpr int64_t kDefaultSequence = 2048;
-
-static int64_t sequenceOf(const DecoderConfig &config,
-                          const ImportOptions &options) {
-  return options.sequence ? options.sequence
-                          : std::min(kDefaultSequence, config.maxPositions);
-}
 
 static void readHeads(const ConfigObject &object,
                       const DecoderDefaults &defaults, DecoderConfig &config) {
@@ -75,55 +55,51 @@ static void readHeads(const ConfigObject &object,
 
 /// Values that are other models, or training that is not done here.
 static void refuseUnsupported(const ConfigObject &object,
+                              const DecoderDefaults &defaults,
                               const ImportOptions &options) {
-  object.refuse("quantization_config",
-                "weights are trained in --dtype; give the config of the "
-                "unquantized model");
+  refuseQuantization(object);
   object.refuseUnless("attention_bias", false);
-  if (std::optional<StringRef> activation = object.string("hidden_act"))
-    if (*activation != "silu" && *activation != "swish")
-      object.error("hidden_act", "'hidden_act': \"" + *activation +
-                                     "\" is not supported; only \"silu\" is");
-  std::optional<double> dropout = object.number("attention_dropout", -1.0);
-  if (dropout && (*dropout < 0.0 || *dropout >= 1.0))
-    object.error("attention_dropout",
-                 "'attention_dropout' must be at least 0 and less than 1");
-  else if (dropout && *dropout != 0.0 && !options.dropoutAcknowledged)
-    object.warn("attention_dropout",
-                "dropout is not applied; --dropout=0 says that this is meant");
+  StringRef key = defaults.activationKey;
+  if (std::optional<StringRef> activation = object.string(key)) {
+    bool known =
+        defaults.tanhGelu
+            ? *activation == "gelu_pytorch_tanh" || *activation == "gelu_new"
+            : *activation == "silu" || *activation == "swish";
+    if (!known)
+      object.error(key, "'" + Twine(key) + "': \"" + *activation +
+                            "\" is not supported; only \"" +
+                            (defaults.tanhGelu ? "gelu_pytorch_tanh" : "silu") +
+                            "\" is");
+  }
+  readDropout(object, "attention_dropout", options);
 }
 
-/// The sizes of activations depend on the command line too.
-static void checkSequence(const ConfigObject &object,
-                          const DecoderConfig &config,
-                          const ImportOptions &options) {
-  int64_t sequence = sequenceOf(config, options);
-  int64_t widest = std::max({config.vocabulary, config.intermediate,
-                             config.hidden, config.heads * config.headDim});
-  int64_t limit = kMaxTensorBytes / (widest * int64_t(sizeof(double)));
-  if (sequence < 1 || sequence > kMaxSequence || options.microBatch < 1 ||
-      options.dataRanks < 1 || options.microbatches < 1 ||
-      options.microBatch > limit / sequence / options.dataRanks ||
-      options.microbatches >
-          kMaxTensorBytes / sequence / options.dataRanks / options.microBatch) {
-    object.error("", "a batch of " + Twine(options.dataRanks) +
-                         " data ranks with " + Twine(options.microBatch) +
-                         " sequences of " + Twine(sequence) +
-                         " tokens is too large");
+int64_t gtp::readWindow(const ConfigObject &config, int64_t fallback) {
+  if (fallback && !config.contains("sliding_window"))
+    return config.integerOr("sliding_window", fallback, 1, kMaxPositions);
+  return config.integer("sliding_window", 1, kMaxPositions).value_or(0);
+}
+
+void gtp::refuseWindows(const ConfigObject &object) {
+  object.refuseUnless("use_sliding_window", false);
+  std::optional<SmallVector<StringRef>> types = object.strings("layer_types");
+  if (!types)
     return;
-  }
-  if (sequence > config.maxPositions && !object.reader().failed())
-    object.warn("max_position_embeddings",
-                "a sequence of " + Twine(sequence) +
-                    " tokens is longer than the " + Twine(config.maxPositions) +
-                    " positions that the model was made for");
+  for (StringRef type : *types)
+    if (type != "full_attention") {
+      object.error("layer_types", "'layer_types': \"" + type +
+                                      "\" is not supported; only "
+                                      "\"full_attention\" is");
+      return;
+    }
 }
 
 DecoderConfig gtp::readDecoder(const ConfigObject &object,
                                const DecoderDefaults &defaults,
                                const ImportOptions &options) {
-  refuseUnsupported(object, options);
+  refuseUnsupported(object, defaults, options);
   DecoderConfig config;
+  config.tanhGelu = defaults.tanhGelu;
   config.vocabulary =
       object.integerOr("vocab_size", defaults.vocabulary, 1, kMaxVocabulary);
   config.hidden =
@@ -142,8 +118,12 @@ DecoderConfig gtp::readDecoder(const ConfigObject &object,
   if (object.reader().failed())
     return config;
   config.frequencies =
-      readRopeFrequencies(object, config.headDim, defaults.ropeTheta);
-  checkSequence(object, config, options);
+      readRopeFrequencies(object, config.headDim, defaults.rope);
+  checkSequence(
+      object, "max_position_embeddings", config.maxPositions,
+      std::max({config.vocabulary, 2 * config.intermediate, config.hidden,
+                (config.heads + 2 * config.kvHeads) * config.headDim}),
+      /*learned=*/false, options);
   return config;
 }
 
@@ -151,42 +131,105 @@ DecoderConfig gtp::readDecoder(const ConfigObject &object,
 // Building
 //===----------------------------------------------------------------------===//
 
-/// Attention and its residual.
-static Value buildAttention(ModelBuilder &model, const DecoderConfig &config,
-                            const std::string &layer, Value x) {
+namespace {
+/// Builds the layers.
+struct Layer {
+  Layer(ModelBuilder &model, const DecoderConfig &config, int64_t index)
+      : model(model), config(config),
+        prefix((config.names.layers + "." + Twine(index) + ".").str()),
+        window(config.windows.empty() ? 0 : config.windows[index]) {}
+
+  std::string at(StringRef name) const { return prefix + name.str(); }
+  Value norm(StringRef name, Value x) {
+    return model.rmsNorm(at(name), x, config.hidden, config.normEps,
+                         config.unitOffset);
+  }
+  SmallVector<Value> queryKeyValue(Value x);
+  Value attention(Value x);
+  Value mlp(Value x);
+
+  ModelBuilder &model;
+  const DecoderConfig &config;
+  std::string prefix;
+  int64_t window;
+};
+} // namespace
+
+SmallVector<Value> Layer::queryKeyValue(Value x) {
   const DecoderNames &names = config.names;
-  auto at = [&](StringRef name) { return layer + name.str(); };
-  Value normed =
-      model.rmsNorm(at(names.attentionNorm), x, config.hidden, config.normEps);
-  Value q =
-      model.linear(at(names.query), normed, config.heads * config.headDim);
-  Value k =
-      model.linear(at(names.key), normed, config.kvHeads * config.headDim);
-  Value v =
-      model.linear(at(names.value), normed, config.kvHeads * config.headDim);
-  if (config.headNorms) {
-    q = model.rmsNorm(at(names.queryNorm), q, config.headDim, config.normEps);
-    k = model.rmsNorm(at(names.keyNorm), k, config.headDim, config.normEps);
+  int64_t queries = config.heads * config.headDim;
+  int64_t keys = config.kvHeads * config.headDim;
+  LinearSpec spec;
+  spec.bias = config.queryKeyValueBias;
+  if (config.fusedWeights)
+    return model.split(
+        at(names.queryKeyValue),
+        model.linear(at(names.queryKeyValue), x, queries + 2 * keys, spec),
+        {queries, keys, keys});
+  Value q = model.linear(at(names.query), x, queries, spec);
+  Value k = model.linear(at(names.key), x, keys, spec);
+  Value v = model.linear(at(names.value), x, keys, spec);
+  return {q, k, v};
+}
+
+/// Attention and its residual.
+Value Layer::attention(Value x) {
+  using Norm = DecoderConfig::QueryKeyNorm;
+  const DecoderNames &names = config.names;
+  Value normed = config.inputNorms ? norm(names.attentionNorm, x) : x;
+  SmallVector<Value> qkv = queryKeyValue(normed);
+  Value q = qkv[0], k = qkv[1], v = qkv[2];
+  if (config.queryKeyNorm != Norm::None) {
+    bool head = config.queryKeyNorm == Norm::Head;
+    q = model.rmsNorm(at(names.queryNorm), q,
+                      head ? config.headDim : config.heads * config.headDim,
+                      config.normEps);
+    k = model.rmsNorm(at(names.keyNorm), k,
+                      head ? config.headDim : config.kvHeads * config.headDim,
+                      config.normEps);
   }
   q = model.rope(at("self_attn.q_rope"), q, config.headDim, config.frequencies);
   k = model.rope(at("self_attn.k_rope"), k, config.headDim, config.frequencies);
-  Value mixed = model.attention(at("self_attn.attention"), q, k, v,
-                                config.heads, config.kvHeads, config.headDim);
+  AttentionSpec spec;
+  spec.heads = config.heads;
+  spec.kvHeads = config.kvHeads;
+  spec.headDim = config.headDim;
+  spec.scale = config.attentionScale;
+  spec.window = window;
+  spec.softcap = config.scoreCap;
+  Value mixed = model.attention(at("self_attn.attention"), q, k, v, spec);
   Value out = model.linear(at(names.output), mixed, config.hidden);
+  if (config.outputNorms)
+    out = norm(names.attentionPostNorm, out);
   return model.add(at("self_attn.residual"), x, out);
 }
 
 /// The gated MLP and its residual.
-static Value buildMlp(ModelBuilder &model, const DecoderConfig &config,
-                      const std::string &layer, Value x) {
+Value Layer::mlp(Value x) {
   const DecoderNames &names = config.names;
-  auto at = [&](StringRef name) { return layer + name.str(); };
-  Value normed =
-      model.rmsNorm(at(names.mlpNorm), x, config.hidden, config.normEps);
-  Value gate = model.linear(at(names.gate), normed, config.intermediate);
-  Value up = model.linear(at(names.up), normed, config.intermediate);
-  Value gated = model.swiglu(at("mlp.swiglu"), gate, up);
+  Value normed = config.inputNorms ? norm(names.mlpNorm, x) : x;
+  Value gate, up;
+  if (config.fusedWeights) {
+    SmallVector<Value> both = model.split(
+        at(names.gateUp),
+        model.linear(at(names.gateUp), normed, 2 * config.intermediate),
+        {config.intermediate, config.intermediate});
+    gate = both[0];
+    up = both[1];
+  } else {
+    gate = model.linear(at(names.gate), normed, config.intermediate);
+    up = model.linear(at(names.up), normed, config.intermediate);
+  }
+  Value gated;
+  if (config.tanhGelu)
+    gated =
+        model.mul(at("mlp.mul"),
+                  model.gelu(at("mlp.gelu"), gate, /*approximate=*/true), up);
+  else
+    gated = model.swiglu(at("mlp.swiglu"), gate, up);
   Value down = model.linear(at(names.down), gated, config.hidden);
+  if (config.outputNorms)
+    down = norm(names.mlpPostNorm, down);
   return model.add(at("mlp.residual"), x, down);
 }
 
@@ -194,14 +237,17 @@ OwningOpRef<ModuleOp> gtp::buildDecoder(const DecoderConfig &config,
                                         StringRef family, Location location,
                                         const ImportOptions &options) {
   const DecoderNames &names = config.names;
-  ModelBuilder model(location, options, sequenceOf(config, options));
+  ModelBuilder model(location, options,
+                     sequenceOf(config.maxPositions, options));
   Value x = model.embedding(names.embedding, config.vocabulary, config.hidden);
+  if (config.embeddingScale)
+    x = model.scale("model.embed_scale", x, config.embeddingScale);
   for (int64_t i = 0; i < config.layers; ++i) {
-    std::string layer = (names.layers + "." + Twine(i) + ".").str();
-    x = buildAttention(model, config, layer, x);
-    x = buildMlp(model, config, layer, x);
+    Layer layer(model, config, i);
+    x = layer.mlp(layer.attention(x));
   }
-  x = model.rmsNorm(names.norm, x, config.hidden, config.normEps);
+  x = model.rmsNorm(names.norm, x, config.hidden, config.normEps,
+                    config.unitOffset);
   Value logits;
   if (config.tied) {
     model.tie(names.embedding, names.head);
@@ -209,6 +255,8 @@ OwningOpRef<ModuleOp> gtp::buildDecoder(const DecoderConfig &config,
   } else {
     logits = model.linear(names.head, x, config.vocabulary);
   }
+  if (config.logitCap)
+    logits = model.softcap("lm_head.softcap", logits, config.logitCap);
   ModelDescription description;
   description.family = family;
   description.vocabulary = config.vocabulary;

@@ -1,9 +1,10 @@
-//===- Decoder.h - Pre-norm decoders with rotary attention ----------------===//
+//===- Decoder.h - RMS-norm decoders with rotary attention ----------------===//
 //
 // The shape that Llama fixed and most families since keep: embedding, layers of
-// grouped-query attention and a gated MLP, each behind an RMS norm and around a
-// residual, a last norm, and a head that may share the embedding's weight. A
-// family of this shape is its defaults, its refusals, and its weight names.
+// grouped-query attention and a gated MLP, each with RMS norms before or behind
+// it and around a residual, a last norm, and a head that may share the
+// embedding's weight. A family of this shape is its defaults, its refusals, and
+// its weight names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 
 #include "ConfigReader.h"
 #include "ModelBuilder.h"
+#include "Rope.h"
 
 namespace gtp {
 
@@ -29,6 +31,12 @@ struct DecoderNames {
   llvm::StringLiteral queryNorm = "self_attn.q_norm";
   llvm::StringLiteral keyNorm = "self_attn.k_norm";
   llvm::StringLiteral mlpNorm = "post_attention_layernorm";
+  /// Norms of what is added to the residual, where the family has them.
+  llvm::StringLiteral attentionPostNorm = "post_attention_layernorm";
+  llvm::StringLiteral mlpPostNorm = "post_feedforward_layernorm";
+  /// Where the family has q, k and v, and gate and up, in one weight each.
+  llvm::StringLiteral queryKeyValue = "self_attn.qkv_proj";
+  llvm::StringLiteral gateUp = "mlp.gate_up_proj";
   llvm::StringLiteral gate = "mlp.gate_proj";
   llvm::StringLiteral up = "mlp.up_proj";
   llvm::StringLiteral down = "mlp.down_proj";
@@ -50,9 +58,13 @@ struct DecoderDefaults {
   int64_t headDim = 0;
   int64_t maxPositions = 0;
   double normEps = 0;
-  double ropeTheta = 0;
+  RopeKeys rope;
   double initializerRange = 0.02;
   bool tied = false;
+  /// The key of the gate's activation; "silu" is the only one when `tanhGelu`
+  /// is false, else a gelu by the tanh formula is.
+  llvm::StringLiteral activationKey = "hidden_act";
+  bool tanhGelu = false;
 };
 
 /// One model of the shape.
@@ -68,8 +80,26 @@ struct DecoderConfig {
   double normEps = 0;
   double initializerRange = 0;
   bool tied = false;
-  /// Each head of q and k is normalized.
-  bool headNorms = false;
+  /// What of q and k is normalized before they turn.
+  enum class QueryKeyNorm { None, Head, All };
+  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+  bool queryKeyValueBias = false;
+  bool fusedWeights = false;
+  /// Norms of the inputs of attention and MLP, and of their outputs.
+  bool inputNorms = true;
+  bool outputNorms = false;
+  /// Weights of norms count from 1.
+  bool unitOffset = false;
+  bool tanhGelu = false;
+  /// Factor of embeddings; 0: none.
+  double embeddingScale = 0;
+  /// Of scores; 0: 1/sqrt(headDim).
+  double attentionScale = 0;
+  /// Soft caps of scores and logits; 0: none.
+  double scoreCap = 0;
+  double logitCap = 0;
+  /// Window of each layer's attention, 0: none. Empty: none at all.
+  llvm::SmallVector<int64_t> windows;
   llvm::SmallVector<double> frequencies;
   DecoderNames names;
 };
@@ -79,6 +109,12 @@ struct DecoderConfig {
 DecoderConfig readDecoder(const ConfigObject &config,
                           const DecoderDefaults &defaults,
                           const ImportOptions &options);
+
+/// `sliding_window`: a size, or 0 for null. Absent means `fallback`.
+int64_t readWindow(const ConfigObject &config, int64_t fallback);
+
+/// Refuses `use_sliding_window` and sliding layers.
+void refuseWindows(const ConfigObject &config);
 
 /// Builds the program of a config that readDecoder found right.
 mlir::OwningOpRef<mlir::ModuleOp> buildDecoder(const DecoderConfig &config,

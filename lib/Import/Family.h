@@ -24,7 +24,21 @@ struct Family {
                                               const ImportOptions &options);
 };
 
+mlir::OwningOpRef<mlir::ModuleOp> importGemma2(const ConfigObject &config,
+                                               const ImportOptions &options);
+mlir::OwningOpRef<mlir::ModuleOp> importGpt2(const ConfigObject &config,
+                                             const ImportOptions &options);
+mlir::OwningOpRef<mlir::ModuleOp> importGptNeoX(const ConfigObject &config,
+                                                const ImportOptions &options);
 mlir::OwningOpRef<mlir::ModuleOp> importLlama(const ConfigObject &config,
+                                              const ImportOptions &options);
+mlir::OwningOpRef<mlir::ModuleOp> importMistral(const ConfigObject &config,
+                                                const ImportOptions &options);
+mlir::OwningOpRef<mlir::ModuleOp> importOlmo2(const ConfigObject &config,
+                                              const ImportOptions &options);
+mlir::OwningOpRef<mlir::ModuleOp> importPhi3(const ConfigObject &config,
+                                             const ImportOptions &options);
+mlir::OwningOpRef<mlir::ModuleOp> importQwen2(const ConfigObject &config,
                                               const ImportOptions &options);
 mlir::OwningOpRef<mlir::ModuleOp> importQwen3(const ConfigObject &config,
                                               const ImportOptions &options);

@@ -15,7 +15,14 @@ using namespace mlir;
 using namespace gtp;
 
 static constexpr Family kFamilies[] = {
+    {"gemma2", "Gemma2ForCausalLM", importGemma2},
+    {"gpt2", "GPT2LMHeadModel", importGpt2},
+    {"gpt_neox", "GPTNeoXForCausalLM", importGptNeoX},
     {"llama", "LlamaForCausalLM", importLlama},
+    {"mistral", "MistralForCausalLM", importMistral},
+    {"olmo2", "Olmo2ForCausalLM", importOlmo2},
+    {"phi3", "Phi3ForCausalLM", importPhi3},
+    {"qwen2", "Qwen2ForCausalLM", importQwen2},
     {"qwen3", "Qwen3ForCausalLM", importQwen3},
 };
 

@@ -16,7 +16,6 @@ static DecoderDefaults llamaDefaults() {
   defaults.heads = 32;
   defaults.maxPositions = 2048;
   defaults.normEps = 1e-6;
-  defaults.ropeTheta = 10000.0;
   return defaults;
 }
 

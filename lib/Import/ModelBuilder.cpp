@@ -43,24 +43,41 @@ RankedTensorType ModelBuilder::activation(int64_t features) {
   return RankedTensorType::get({batch, sequence, features}, element);
 }
 
-Value ModelBuilder::weight(StringRef name, ArrayRef<int64_t> shape,
-                           StringRef init) {
-  std::string symbol = weightName(name);
+Value ModelBuilder::declare(StringRef name, StringRef symbol,
+                            ArrayRef<int64_t> shape, StringRef init,
+                            const TensorLayout &layout) {
   parameters += ShapedType::getNumElements(shape);
+  DenseI64ArrayAttr layouts;
+  if (layout.transposed)
+    layouts = builder.getDenseI64ArrayAttr({tfm::ParameterOp::kTransposed, 0});
+  else if (layout.groups)
+    layouts = builder.getDenseI64ArrayAttr({layout.groups, layout.parts});
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(forward);
     auto parameter = tfm::ParameterOp::create(
         builder, at(name), symbol, RankedTensorType::get(shape, element), init,
         builder.getStrArrayAttr({symbol}), ArrayRef<int64_t>(shape.front()),
-        builder.getStrArrayAttr({}));
+        builder.getStrArrayAttr({}), layouts);
     symbols.insert(parameter);
   }
-  return read(name);
+  return read(name, symbol);
 }
 
-Value ModelBuilder::read(StringRef name) {
-  std::string symbol = weightName(name);
+Value ModelBuilder::weight(StringRef name, ArrayRef<int64_t> shape,
+                           StringRef init, const TensorLayout &layout) {
+  return declare(name, weightName(name), shape, init, layout);
+}
+
+Value ModelBuilder::addBias(StringRef name, Value x,
+                            const TensorLayout &layout) {
+  int64_t features = cast<RankedTensorType>(x.getType()).getShape().back();
+  Value bias =
+      declare(name, (name + ".bias").str(), {features}, "zeros", layout);
+  return tfm::AddBiasOp::create(builder, at(name), x.getType(), x, bias);
+}
+
+Value ModelBuilder::read(StringRef name, StringRef symbol) {
   auto parameter = symbols.lookup<tfm::ParameterOp>(symbol);
   return tfm::GetOp::create(builder, at(name), parameter.getType(), symbol);
 }
@@ -77,22 +94,44 @@ Value ModelBuilder::embedding(StringRef name, int64_t vocabulary,
                                   forward.getArgument(0), table);
 }
 
-Value ModelBuilder::rmsNorm(StringRef name, Value x, int64_t group,
-                            double eps) {
-  Value scale = weight(name, {group}, "ones");
-  return tfm::RmsNormOp::create(builder, at(name), x.getType(), x, scale,
-                                builder.getF64FloatAttr(eps));
+Value ModelBuilder::addPositions(StringRef name, Value x, int64_t positions) {
+  int64_t features = cast<RankedTensorType>(x.getType()).getShape().back();
+  Value table = weight(name, {positions, features}, "normal");
+  return tfm::AddPositionsOp::create(builder, at(name), x.getType(), x, table);
 }
 
-Value ModelBuilder::linear(StringRef name, Value x, int64_t rows) {
+Value ModelBuilder::rmsNorm(StringRef name, Value x, int64_t group, double eps,
+                            bool unitOffset) {
+  Value scale = weight(name, {group}, unitOffset ? "zeros" : "ones");
+  return tfm::RmsNormOp::create(
+      builder, at(name), x.getType(), x, scale, builder.getF64FloatAttr(eps),
+      unitOffset ? builder.getUnitAttr() : UnitAttr());
+}
+
+Value ModelBuilder::layerNorm(StringRef name, Value x, double eps) {
+  int64_t features = cast<RankedTensorType>(x.getType()).getShape().back();
+  Value scale = weight(name, {features}, "ones");
+  Value normed = tfm::LayerNormOp::create(builder, at(name), x.getType(), x,
+                                          scale, builder.getF64FloatAttr(eps));
+  return addBias(name, normed);
+}
+
+Value ModelBuilder::linear(StringRef name, Value x, int64_t rows,
+                           const LinearSpec &spec) {
   int64_t columns = cast<RankedTensorType>(x.getType()).getShape().back();
-  Value w = weight(name, {rows, columns}, "normal");
+  Value w = weight(name, {rows, columns}, "normal", spec.layout);
   productsPerToken += static_cast<double>(rows) * columns;
-  return tfm::LinearOp::create(builder, at(name), activation(rows), x, w);
+  Value y = tfm::LinearOp::create(builder, at(name), activation(rows), x, w);
+  if (!spec.bias)
+    return y;
+  // A vector has nothing to transpose.
+  TensorLayout layout = spec.layout;
+  layout.transposed = false;
+  return addBias(name, y, layout);
 }
 
 Value ModelBuilder::tiedLinear(StringRef name, Value x, StringRef weightOf) {
-  Value w = read(weightOf);
+  Value w = read(weightOf, weightName(weightOf));
   ArrayRef<int64_t> shape = cast<RankedTensorType>(w.getType()).getShape();
   productsPerToken += static_cast<double>(shape[0]) * shape[1];
   return tfm::LinearOp::create(builder, at(name), activation(shape[0]), x, w);
@@ -107,18 +146,63 @@ Value ModelBuilder::rope(StringRef name, Value x, int64_t headDim,
 }
 
 Value ModelBuilder::attention(StringRef name, Value q, Value k, Value v,
-                              int64_t heads, int64_t kvHeads, int64_t headDim) {
-  // Scores and their product with v; causality halves both.
-  productsPerToken += static_cast<double>(sequence + 1) * heads * headDim;
+                              const AttentionSpec &spec) {
+  // A window of the whole sequence hides nothing.
+  int64_t window = spec.window < sequence ? spec.window : 0;
+  // Keys that all queries of a sequence see, in scores and in products with v.
+  double length = static_cast<double>(sequence);
+  double keys = length * (length + 1) / 2;
+  if (window) {
+    double hidden = length - static_cast<double>(window);
+    keys -= hidden * (hidden + 1) / 2;
+  }
+  productsPerToken += 2 * keys / length * spec.heads * spec.headDim;
+  double scale = spec.scale
+                     ? spec.scale
+                     : 1.0 / std::sqrt(static_cast<double>(spec.headDim));
   auto op = tfm::AttentionOp::create(
       builder, at(name),
-      TypeRange{q.getType(), RankedTensorType::get({batch, heads, sequence},
-                                                   builder.getF32Type())},
-      q, k, v, builder.getI64IntegerAttr(heads),
-      builder.getI64IntegerAttr(kvHeads),
-      builder.getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headDim))),
-      builder.getBoolAttr(true));
+      TypeRange{q.getType(),
+                RankedTensorType::get({batch, spec.heads, sequence},
+                                      builder.getF32Type())},
+      q, k, v, builder.getI64IntegerAttr(spec.heads),
+      builder.getI64IntegerAttr(spec.kvHeads), builder.getF64FloatAttr(scale),
+      builder.getBoolAttr(true), builder.getI64IntegerAttr(window),
+      builder.getF64FloatAttr(spec.softcap));
   return op.getResult();
+}
+
+SmallVector<Value> ModelBuilder::split(StringRef name, Value x,
+                                       ArrayRef<int64_t> sizes) {
+  SmallVector<Type> types;
+  for (int64_t size : sizes)
+    types.push_back(activation(size));
+  auto op = tfm::SplitOp::create(builder, at(name), types, x);
+  return SmallVector<Value>(op.getResults());
+}
+
+Value ModelBuilder::gelu(StringRef name, Value x, bool approximate) {
+  return tfm::GeluOp::create(builder, at(name), x.getType(), x,
+                             approximate ? builder.getUnitAttr() : UnitAttr());
+}
+
+Value ModelBuilder::scale(StringRef name, Value x, double factor) {
+  APFloat rounded(factor);
+  bool losesInfo;
+  rounded.convert(cast<FloatType>(element).getFloatSemantics(),
+                  APFloat::rmNearestTiesToEven, &losesInfo);
+  return tfm::ScaleOp::create(
+      builder, at(name), x.getType(), x,
+      builder.getF64FloatAttr(rounded.convertToDouble()));
+}
+
+Value ModelBuilder::softcap(StringRef name, Value x, double cap) {
+  return tfm::SoftcapOp::create(builder, at(name), x.getType(), x,
+                                builder.getF64FloatAttr(cap));
+}
+
+Value ModelBuilder::mul(StringRef name, Value a, Value b) {
+  return tfm::MulOp::create(builder, at(name), a.getType(), a, b);
 }
 
 Value ModelBuilder::swiglu(StringRef name, Value gate, Value up) {

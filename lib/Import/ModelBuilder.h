@@ -26,8 +26,35 @@ struct ModelDescription {
   double initializerRange = 0;
 };
 
+/// How a checkpoint lays out the rows of a linear, where that is not [rows,
+/// columns] in this order; see tfm.parameter.
+struct TensorLayout {
+  bool transposed = false;
+  int64_t groups = 0;
+  int64_t parts = 0;
+};
+
+struct LinearSpec {
+  bool bias = false;
+  TensorLayout layout = {};
+};
+
+/// Causal attention of one layer.
+struct AttentionSpec {
+  int64_t heads = 0;
+  int64_t kvHeads = 0;
+  int64_t headDim = 0;
+  /// 0: 1/sqrt(headDim).
+  double scale = 0;
+  /// 0: the whole sequence.
+  int64_t window = 0;
+  /// 0: none.
+  double softcap = 0;
+};
+
 /// Builds one module. Every method that takes a `name` gives its ops that
-/// location, and its weight is the parameter `name`.weight.
+/// location, and its weight is the parameter `name`.weight, its bias
+/// `name`.bias.
 class ModelBuilder {
 public:
   /// `sequence` is ImportOptions::sequence once its default is known.
@@ -39,19 +66,32 @@ public:
 
   mlir::Value embedding(llvm::StringRef name, int64_t vocabulary,
                         int64_t features);
+  /// x plus the first rows of a table of `positions`.
+  mlir::Value addPositions(llvm::StringRef name, mlir::Value x,
+                           int64_t positions);
+  /// With `unitOffset` the weight counts from 1.
   mlir::Value rmsNorm(llvm::StringRef name, mlir::Value x, int64_t group,
-                      double eps);
+                      double eps, bool unitOffset = false);
+  /// Of all features, with a bias.
+  mlir::Value layerNorm(llvm::StringRef name, mlir::Value x, double eps);
   /// `rows` outputs of each vector of x.
-  mlir::Value linear(llvm::StringRef name, mlir::Value x, int64_t rows);
+  mlir::Value linear(llvm::StringRef name, mlir::Value x, int64_t rows,
+                     const LinearSpec &spec = {});
   /// A linear whose weight is that of `weightOf`, which exists.
   mlir::Value tiedLinear(llvm::StringRef name, mlir::Value x,
                          llvm::StringRef weightOf);
   mlir::Value rope(llvm::StringRef name, mlir::Value x, int64_t headDim,
                    llvm::ArrayRef<double> frequencies);
-  /// Causal, with scale 1/sqrt(headDim).
   mlir::Value attention(llvm::StringRef name, mlir::Value q, mlir::Value k,
-                        mlir::Value v, int64_t heads, int64_t kvHeads,
-                        int64_t headDim);
+                        mlir::Value v, const AttentionSpec &spec);
+  /// Pieces of the features of x.
+  llvm::SmallVector<mlir::Value> split(llvm::StringRef name, mlir::Value x,
+                                       llvm::ArrayRef<int64_t> sizes);
+  mlir::Value gelu(llvm::StringRef name, mlir::Value x, bool approximate);
+  /// x times a factor that is rounded to the element type.
+  mlir::Value scale(llvm::StringRef name, mlir::Value x, double factor);
+  mlir::Value softcap(llvm::StringRef name, mlir::Value x, double cap);
+  mlir::Value mul(llvm::StringRef name, mlir::Value a, mlir::Value b);
   mlir::Value swiglu(llvm::StringRef name, mlir::Value gate, mlir::Value up);
   mlir::Value add(llvm::StringRef name, mlir::Value a, mlir::Value b);
 
@@ -64,8 +104,14 @@ private:
   mlir::RankedTensorType activation(int64_t features);
   /// Declares the parameter `name`.weight and reads it.
   mlir::Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
-                     llvm::StringRef init);
-  mlir::Value read(llvm::StringRef name);
+                     llvm::StringRef init, const TensorLayout &layout = {});
+  /// x plus the parameter `name`.bias.
+  mlir::Value addBias(llvm::StringRef name, mlir::Value x,
+                      const TensorLayout &layout = {});
+  mlir::Value declare(llvm::StringRef name, llvm::StringRef symbol,
+                      llvm::ArrayRef<int64_t> shape, llvm::StringRef init,
+                      const TensorLayout &layout);
+  mlir::Value read(llvm::StringRef name, llvm::StringRef symbol);
 
   mlir::OpBuilder builder;
   const ImportOptions &options;

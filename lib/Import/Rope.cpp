@@ -7,19 +7,20 @@
 
 #include "Rope.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace gtp;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// 1 / theta^(2i / headDim), rounded to float32 after each operation. The power
+/// 1 / theta^(2i / turning), rounded to float32 after each operation. The power
 /// is taken in float64 and rounded: no worse than any float32 library's.
-static llvm::SmallVector<float> plainFrequencies(int64_t headDim,
+static llvm::SmallVector<float> plainFrequencies(int64_t turning,
                                                  double theta) {
   llvm::SmallVector<float> result;
-  for (int64_t i = 0; i < headDim; i += 2) {
-    float exponent = static_cast<float>(i) / static_cast<float>(headDim);
+  for (int64_t i = 0; i < turning; i += 2) {
+    float exponent = static_cast<float>(i) / static_cast<float>(turning);
     float power = static_cast<float>(
         std::pow(static_cast<double>(static_cast<float>(theta)), exponent));
     result.push_back(1.0f / power);
@@ -87,41 +88,61 @@ static StringRef scalingType(const ConfigObject &scaling) {
 
 static double readTheta(const ConfigObject &config,
                         const std::optional<ConfigObject> &scaling,
-                        double defaultTheta) {
-  std::optional<double> outer = config.number("rope_theta", 0.0);
+                        const RopeKeys &keys) {
+  std::optional<double> outer = config.number(keys.thetaKey, 0.0);
   std::optional<double> inner =
       scaling ? scaling->number("rope_theta", 0.0) : std::nullopt;
   if (outer && inner && *outer != *inner)
     scaling->error("rope_theta", "'" + Twine(scaling->path("rope_theta")) +
-                                     "' and 'rope_theta' differ; keep one");
+                                     "' and '" + keys.thetaKey +
+                                     "' differ; keep one");
   if (inner)
     return *inner;
-  return outer ? *outer : config.numberOr("rope_theta", defaultTheta, 0.0);
+  return outer ? *outer : config.numberOr(keys.thetaKey, keys.theta, 0.0);
 }
 
-/// Rotating a part of the head only is another model.
-static void refusePartial(const ConfigObject &object) {
-  std::optional<double> part = object.number("partial_rotary_factor", 0.0);
-  if (part && *part != 1.0)
-    object.error("partial_rotary_factor",
-                 "'" + Twine(object.path("partial_rotary_factor")) +
-                     "' is not supported unless it is 1");
+/// Features of a head that turn: all but where the family knows a part.
+static int64_t readTurning(const ConfigObject &config,
+                           const std::optional<ConfigObject> &scaling,
+                           int64_t headDim, const RopeKeys &keys) {
+  constexpr StringRef kFactor = "partial_rotary_factor";
+  std::optional<double> inner =
+      scaling ? scaling->number(kFactor, 0.0) : std::nullopt;
+  if (keys.partKey.empty()) {
+    for (auto [object, part] :
+         {std::pair(scaling ? &*scaling : &config, inner),
+          std::pair(&config, config.number(kFactor, 0.0))})
+      if (part && *part != 1.0)
+        object->error(kFactor, "'" + Twine(object->path(kFactor)) +
+                                   "' is not supported unless it is 1");
+    return headDim;
+  }
+  const ConfigObject &object = inner ? *scaling : config;
+  StringRef key = inner ? kFactor : StringRef(keys.partKey);
+  double part = inner ? *inner : config.numberOr(keys.partKey, keys.part, 0.0);
+  auto turning =
+      static_cast<int64_t>(static_cast<double>(headDim) * std::min(part, 1.0));
+  if (part > 1.0 || turning < 2 || turning % 2 != 0)
+    object.error(key, "'" + Twine(object.path(key)) + "' turns " +
+                          Twine(turning) + " features of a head of " +
+                          Twine(headDim) +
+                          "; rotary embedding needs pairs, at least one and "
+                          "at most all");
+  return turning;
 }
 
 llvm::SmallVector<double> gtp::readRopeFrequencies(const ConfigObject &config,
                                                    int64_t headDim,
-                                                   double defaultTheta) {
+                                                   const RopeKeys &keys) {
   std::optional<ConfigObject> scaling = scalingObject(config);
   config.refuseUnless("rope_interleaved", false);
-  refusePartial(config);
-  if (scaling)
-    refusePartial(*scaling);
-  double theta = readTheta(config, scaling, defaultTheta);
+  int64_t turning = readTurning(config, scaling, headDim, keys);
+  double theta = readTheta(config, scaling, keys);
   StringRef type = scaling ? scalingType(*scaling) : "default";
   if (config.reader().failed())
     return {};
 
-  llvm::SmallVector<float> frequencies = plainFrequencies(headDim, theta);
+  llvm::SmallVector<float> frequencies = plainFrequencies(turning, theta);
   if (type == "llama3") {
     scaleLlama3(*scaling, frequencies);
   } else if (type == "linear") {
@@ -141,8 +162,9 @@ llvm::SmallVector<double> gtp::readRopeFrequencies(const ConfigObject &config,
   // A theta or factor beyond float32 leaves no usable angle.
   for (float frequency : frequencies)
     if (!std::isfinite(frequency)) {
-      config.error("rope_theta", "the rotary frequencies of these settings are "
-                                 "not finite in float32");
+      config.error(keys.thetaKey,
+                   "the rotary frequencies of these settings are "
+                   "not finite in float32");
       break;
     }
   return llvm::SmallVector<double>(frequencies.begin(), frequencies.end());

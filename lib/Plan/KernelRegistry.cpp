@@ -55,7 +55,8 @@ constexpr auto Constant = AttributeSpec::Kind::Constant;
 
 std::vector<KernelSpec> buildRegistry() {
   const std::vector<AttributeSpec> attention = {
-      {"heads", Int}, {"kv_heads", Int}, {"scale", Float}, {"causal", Int}};
+      {"heads", Int},  {"kv_heads", Int},     {"scale", Float},
+      {"causal", Int}, {"window", Int, true}, {"softcap", Float, true}};
   const Spec master = role(Role::Master, update("master"));
   const Spec reduced = role(Role::Gradient, read("grad"));
   const Spec compute = variadic(0, 1, role(Role::Compute, write("compute")));
@@ -87,6 +88,24 @@ std::vector<KernelSpec> buildRegistry() {
        "out = inputs[0] + inputs[1] + ... in that order, accumulated in f32 "
        "(f64 for f64) and rounded once; accumulate: out is the first term. All "
        "operands have one shape and one float type."},
+      {"add_bias",
+       1,
+       {strided(read("x")), use(weight("bias")), strided(write("y"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "x, y [.., N], bias [N]: y = x + bias, in f32 (f64 for f64), rounded "
+       "once."},
+      {"add_positions",
+       1,
+       {strided(read("x")), use(weight("table")), strided(write("y"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "x, y [B, T, H], table [P, H] with P >= T: y at position t = x + "
+       "table[t], in f32 (f64 for f64), rounded once."},
       {"attention",
        1,
        {strided(read("q")), strided(read("k")), strided(read("v")),
@@ -97,7 +116,9 @@ std::vector<KernelSpec> buildRegistry() {
        true,
        "q, out [B, T, heads*d]; k, v [B, T, kv_heads*d]; lse f32[B, heads, T]; "
        "head h reads kv head h / (heads/kv_heads). s_ij = scale * q_i.k_j, for "
-       "causal only j <= i; lse_i = log(sum_j exp(s_ij)); out_i = sum_j "
+       "causal only j <= i, for window > 0 only j > i - window; softcap c > 0 "
+       "makes c*tanh(s_ij/c) of s_ij; lse_i = log(sum_j exp(s_ij)); out_i = "
+       "sum_j "
        "exp(s_ij - lse_i) * v_j. Accumulation f32 (f64 for f64)."},
       {"attention_grad",
        1,
@@ -111,10 +132,21 @@ std::vector<KernelSpec> buildRegistry() {
        true,
        "vector-Jacobian product of attention, shapes as there: p_ij = exp(s_ij "
        "- lse_i); dv_j = sum_i p_ij dout_i; ds_ij = p_ij (dout_i.v_j - "
-       "dout_i.out_i); dq_i = scale * sum_j ds_ij k_j; dk_j = scale * sum_i "
+       "dout_i.out_i), times 1 - (s_ij/c)^2 for softcap c > 0; dq_i = scale * "
+       "sum_j ds_ij k_j; dk_j = scale * sum_i "
        "ds_ij q_i; dk and dv sum the query heads of their kv head in head "
        "order. "
        "Accumulation f32 (f64 for f64)."},
+      {"bias_grad",
+       1,
+       {strided(read("dy")), use(gradient("dbias"))},
+       {},
+       Contribution::Produces,
+       SumsOver::Tokens,
+       true,
+       "dy [.., N], dbias [N] = sum over rows of dy, in row order. "
+       "Accumulation f32 (f64 for f64); accumulate adds before the one "
+       "rounding."},
       {"cast",
        1,
        {strided(read("x")), strided(accumulable(write("y")))},
@@ -202,6 +234,25 @@ std::vector<KernelSpec> buildRegistry() {
        SumsOver::Nothing,
        true,
        "every element of out = value, converted to its type."},
+      {"gelu",
+       1,
+       {strided(read("x")), strided(write("y"))},
+       {{"approximate", Int}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "one shape: y = x * P(x) with P(x) = (1 + erf(x/sqrt(2)))/2, or, if "
+       "approximate, (1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3)))/2. In f32 (f64 "
+       "for f64)."},
+      {"gelu_grad",
+       1,
+       {strided(read("dy")), strided(read("x")), strided(write("dx"))},
+       {{"approximate", Int}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "one shape: dx = dy * (P(x) + x*P'(x)), P as gelu. In f32 (f64 for "
+       "f64)."},
       {"keep_first",
        1,
        {read("x"), write("y")},
@@ -213,6 +264,27 @@ std::vector<KernelSpec> buildRegistry() {
        "i: "
        "axis i of the mesh), else 0. One shape, one float or integer type; "
        "dense."},
+      {"layer_norm",
+       1,
+       {use(strided(read("x"))), weight("weight"), strided(write("y"))},
+       {{"eps", Float}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "x, y [.., G*D], weight [D]; for each group of D: y = (x - m) * r * "
+       "weight, m = mean(x), r = 1/sqrt(mean((x - m)^2) + eps). In f32 (f64 "
+       "for f64)."},
+      {"layer_norm_grad",
+       1,
+       {strided(read("dy")), use(strided(read("x"))), weight("weight"),
+        strided(write("dx")), gradient("dweight")},
+       {{"eps", Float}},
+       Contribution::Produces,
+       SumsOver::Tokens,
+       true,
+       "shapes as layer_norm; with n = (x - m)*r and h = dy*weight for each "
+       "group: dx = r*(h - mean(h) - n*mean(h*n)); dweight [D] = sum over rows "
+       "and groups, in that order, of dy * n. In f32 (f64 for f64)."},
       {"linear",
        1,
        {use(strided(read("x"))), weight("w"), strided(write("y"))},
@@ -241,26 +313,46 @@ std::vector<KernelSpec> buildRegistry() {
        "dy [.., N], x [.., K], dw [N, K] = dy^T x, summed over rows. "
        "Accumulation f32 (f64 for f64); accumulate adds before the one "
        "rounding."},
+      {"mul",
+       1,
+       {strided(read("a")), strided(read("b")), strided(write("y"))},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "one shape and float type: y = a * b, in f32 (f64 for f64), rounded "
+       "once."},
+      {"positions_grad",
+       1,
+       {strided(read("dy")), use(gradient("dtable"))},
+       {},
+       Contribution::Produces,
+       SumsOver::Tokens,
+       true,
+       "dy [B, T, H], dtable [P, H] with P >= T: row t < T is the sum over B "
+       "of dy at t, in that order, other rows are 0. Accumulation f32 (f64 for "
+       "f64); accumulate adds before the one rounding and leaves other rows."},
       {"rms_norm",
        1,
        {use(strided(read("x"))), weight("weight"), strided(write("y"))},
-       {{"eps", Float}},
+       {{"eps", Float}, {"unit_offset", Int, true}},
        Contribution::None,
        SumsOver::Nothing,
        true,
        "x, y [.., G*D], weight [D]; for each group of D: y = x * r * weight, r "
-       "= 1/sqrt(mean(x*x) + eps). In f32 (f64 for f64)."},
+       "= 1/sqrt(mean(x*x) + eps); unit_offset 1: 1 + weight in its place. In "
+       "f32 (f64 for f64)."},
       {"rms_norm_grad",
        1,
        {strided(read("dy")), use(strided(read("x"))), weight("weight"),
         strided(write("dx")), gradient("dweight")},
-       {{"eps", Float}},
+       {{"eps", Float}, {"unit_offset", Int, true}},
        Contribution::Produces,
        SumsOver::Tokens,
        true,
        "shapes as rms_norm; with h = dy*weight for each group: dx = r*h - "
        "x * r^3 * mean(h*x); dweight [D] = sum over rows and groups, in that "
-       "order, of dy * x * r. In f32 (f64 for f64)."},
+       "order, of dy * x * r; unit_offset as there. In f32 (f64 for f64)."},
       {"rope",
        1,
        {strided(read("x")), strided(write("y"))},
@@ -268,12 +360,19 @@ std::vector<KernelSpec> buildRegistry() {
        Contribution::None,
        SumsOver::Nothing,
        true,
-       "x, y [B, T, heads*head_dim]; at position t and for i < head_dim/2, "
-       "with "
-       "a = t*frequencies[i] (f64), negated if inverse: y_i = x_i cos a - "
-       "x_(i+head_dim/2) sin a; y_(i+head_dim/2) = x_(i+head_dim/2) cos a + "
-       "x_i "
-       "sin a. In f32 (f64 for f64)."},
+       "x, y [B, T, heads*head_dim]; at position t and for i < n, the number "
+       "of frequencies, with a = t*frequencies[i] (f64), negated if inverse: "
+       "y_i = x_i cos a - x_(i+n) sin a; y_(i+n) = x_(i+n) cos a + x_i sin a; "
+       "y = x for the features of a head behind 2n. In f32 (f64 for f64)."},
+      {"scale",
+       1,
+       {strided(read("x")), strided(write("y"))},
+       {{"factor", Float}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "one shape and float type: y = factor * x, the factor rounded to f32 "
+       "(f64 for f64), rounded once."},
       {"sgd",
        1,
        {master, reduced, read("hyper"), read("scale"), compute},
@@ -286,6 +385,22 @@ std::vector<KernelSpec> buildRegistry() {
        "f32: master = master - lr*(scale*grad + decay*weight_decay*master), "
        "unchanged if scale is NaN; "
        "compute, if given, = master rounded once to its type."},
+      {"softcap",
+       1,
+       {strided(read("x")), strided(write("y"))},
+       {{"cap", Float}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "one shape: y = cap * tanh(x/cap). In f32 (f64 for f64)."},
+      {"softcap_grad",
+       1,
+       {strided(read("dy")), strided(read("x")), strided(write("dx"))},
+       {{"cap", Float}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "one shape: dx = dy * (1 - tanh(x/cap)^2). In f32 (f64 for f64)."},
       {"sum_squares",
        1,
        {read("x"), write("out")},

@@ -157,6 +157,48 @@ void norm(Call &c, std::string_view weight) {
   c.require(c.real("eps") >= 0, "eps must not be negative");
 }
 
+void rmsNorm(Call &c) {
+  norm(c, "weight");
+  c.require(c.integer("unit_offset") == 0 || c.integer("unit_offset") == 1,
+            "unit_offset must be 0 or 1");
+}
+
+/// A norm's gradient, but for its attributes.
+void normGrad(Call &c) {
+  c.sameFloat({"x", "dy", "weight", "dx"});
+  c.sameShape("x", "dy");
+  c.sameShape("x", "dx");
+  c.floating("dweight");
+  c.sameShape("weight", "dweight");
+}
+
+void bias(Call &c, std::string_view x, std::string_view bias) {
+  c.rank(bias, 1);
+  c.require(c.last(x) == c.last(bias), c.ref(bias),
+            " must have an element for each column of ", c.ref(x));
+}
+
+void positions(Call &c, std::string_view x, std::string_view table) {
+  c.rank(x, 3);
+  c.rank(table, 2);
+  c.require(c.last(x) == c.last(table), c.ref(table),
+            " must have the row length of ", c.ref(x));
+  c.require(c.dim(x, 1) <= c.dim(table, 0), c.ref(table),
+            " must have a row for each position of ", c.ref(x));
+}
+
+/// Operands of one shape and float type.
+void elementwise(Call &c, std::initializer_list<std::string_view> names) {
+  c.sameFloat(names);
+  for (std::string_view name : names)
+    c.sameShape(*names.begin(), name);
+}
+
+void gelu(Call &c) {
+  c.require(c.integer("approximate") == 0 || c.integer("approximate") == 1,
+            "approximate must be 0 or 1");
+}
+
 void rope(Call &c) {
   c.sameFloat({"x", "y"});
   c.rank("x", 3);
@@ -169,8 +211,9 @@ void rope(Call &c) {
   c.require(c.integer("inverse") == 0 || c.integer("inverse") == 1,
             "inverse must be 0 or 1");
   const pb::FloatList *frequencies = c.constant("frequencies");
-  c.require(frequencies && frequencies->values_size() == head / 2,
-            "frequencies must have head_dim/2 values");
+  c.require(frequencies && frequencies->values_size() >= 1 &&
+                frequencies->values_size() <= head / 2,
+            "frequencies must have 1 to head_dim/2 values");
   if (frequencies)
     for (double value : frequencies->values())
       c.require(std::isfinite(value), "frequencies must be finite");
@@ -204,6 +247,11 @@ void attention(Call &c) {
   c.type("scratch", pb::U8);
   c.require(c.integer("causal") == 0 || c.integer("causal") == 1,
             "causal must be 0 or 1");
+  c.require(c.integer("window") == 0 ||
+                (c.integer("window") > 0 && c.integer("causal") == 1),
+            "window must be 0, or positive where causal is 1, found ",
+            c.integer("window"));
+  c.require(c.real("softcap") >= 0, "softcap must not be negative");
 }
 
 void crossEntropy(Call &c) {
@@ -277,6 +325,18 @@ const std::map<std::string_view, Rules> &rules() {
          c.sameShape("master", "v");
        }},
       {"add", sum},
+      {"add_bias",
+       [](Call &c) {
+         c.sameFloat({"x", "bias", "y"});
+         c.sameShape("x", "y");
+         bias(c, "x", "bias");
+       }},
+      {"add_positions",
+       [](Call &c) {
+         c.sameFloat({"x", "table", "y"});
+         c.sameShape("x", "y");
+         positions(c, "x", "table");
+       }},
       {"attention",
        [](Call &c) {
          c.sameFloat({"q", "k", "v", "out"});
@@ -290,6 +350,12 @@ const std::map<std::string_view, Rules> &rules() {
          c.sameShape("q", "dq");
          c.sameShape("k", "dk");
          c.sameShape("v", "dv");
+       }},
+      {"bias_grad",
+       [](Call &c) {
+         c.floating("dy");
+         c.floating("dbias");
+         bias(c, "dy", "dbias");
        }},
       {"cast",
        [](Call &c) {
@@ -329,6 +395,16 @@ const std::map<std::string_view, Rules> &rules() {
        }},
       {"embedding_grad", [](Call &c) { embedding(c, "dtable", "dy"); }},
       {"full", [](Call &) {}},
+      {"gelu",
+       [](Call &c) {
+         elementwise(c, {"x", "y"});
+         gelu(c);
+       }},
+      {"gelu_grad",
+       [](Call &c) {
+         elementwise(c, {"x", "dy", "dx"});
+         gelu(c);
+       }},
       {"keep_first",
        [](Call &c) {
          c.require(c.at("x").dtype() == c.at("y").dtype(), c.ref("y"),
@@ -336,6 +412,17 @@ const std::map<std::string_view, Rules> &rules() {
          c.sameShape("x", "y");
          c.require(c.integer("axes_mask") >= 0,
                    "axes_mask must not be negative");
+       }},
+      {"layer_norm",
+       [](Call &c) {
+         c.sameFloat({"x", "weight", "y"});
+         c.sameShape("x", "y");
+         norm(c, "weight");
+       }},
+      {"layer_norm_grad",
+       [](Call &c) {
+         normGrad(c);
+         norm(c, "weight");
        }},
       {"linear",
        [](Call &c) {
@@ -352,23 +439,37 @@ const std::map<std::string_view, Rules> &rules() {
          c.sameFloat({"dy", "x"});
          linear(c, "x", "dw", "dy");
        }},
+      {"mul", [](Call &c) { elementwise(c, {"a", "b", "y"}); }},
+      {"positions_grad",
+       [](Call &c) {
+         c.floating("dy");
+         c.floating("dtable");
+         positions(c, "dy", "dtable");
+       }},
       {"rms_norm",
        [](Call &c) {
          c.sameFloat({"x", "weight", "y"});
          c.sameShape("x", "y");
-         norm(c, "weight");
+         rmsNorm(c);
        }},
       {"rms_norm_grad",
        [](Call &c) {
-         c.sameFloat({"x", "dy", "weight", "dx"});
-         c.sameShape("x", "dy");
-         c.sameShape("x", "dx");
-         c.floating("dweight");
-         c.sameShape("weight", "dweight");
-         norm(c, "weight");
+         normGrad(c);
+         rmsNorm(c);
        }},
       {"rope", rope},
+      {"scale", [](Call &c) { elementwise(c, {"x", "y"}); }},
       {"sgd", optimizer},
+      {"softcap",
+       [](Call &c) {
+         elementwise(c, {"x", "y"});
+         c.require(c.real("cap") > 0, "cap must be positive");
+       }},
+      {"softcap_grad",
+       [](Call &c) {
+         elementwise(c, {"x", "dy", "dx"});
+         c.require(c.real("cap") > 0, "cap must be positive");
+       }},
       {"sum_squares",
        [](Call &c) {
          c.floating("x");

@@ -158,8 +158,14 @@ void Printer::parameters() {
     if (p.gradient_buffer_plus1())
       text += " gradient " + buffer(p.gradient_buffer_plus1() - 1);
     for (const pb::CheckpointTensor &tensor : p.tensors())
-      text += " tensor " + string(tensor.name()) + "=" +
-              std::to_string(tensor.rows());
+      text +=
+          " tensor " + string(tensor.name()) + "=" +
+          std::to_string(tensor.rows()) +
+          (tensor.transposed() ? " transposed" : "") +
+          (tensor.interleaved_groups()
+               ? " interleaved " + std::to_string(tensor.interleaved_groups()) +
+                     " by " + std::to_string(tensor.interleaved_parts())
+               : "");
     for (uint32_t name : p.tied_names())
       text += " tied " + string(name);
     line(text);

@@ -124,10 +124,13 @@ static ParameterOp packParameters(ArrayRef<Candidate> group,
   int64_t rows = 0;
   SmallVector<StringRef> symbolNames;
   SmallVector<Attribute> tensorNames;
-  SmallVector<int64_t> tensorRows;
+  SmallVector<int64_t> tensorRows, tensorLayouts;
   SmallVector<Location> locations;
   for (Candidate member : group) {
     ParameterOp parameter = member.parameter;
+    SmallVector<int64_t> plain(2 * parameter.getTensorRows().size(), 0);
+    llvm::append_range(tensorLayouts,
+                       parameter.getTensorLayouts().value_or(plain));
     rows += parameter.getType().getDimSize(0);
     symbolNames.push_back(parameter.getSymName());
     llvm::append_range(tensorNames, parameter.getTensorNames());
@@ -140,7 +143,10 @@ static ParameterOp packParameters(ArrayRef<Candidate> group,
       builder, joinLocations(locations),
       builder.getStringAttr(joinNames(symbolNames)), TypeAttr::get(type),
       first.getInitAttr(), builder.getArrayAttr(tensorNames),
-      builder.getDenseI64ArrayAttr(tensorRows), first.getTiedAttr());
+      builder.getDenseI64ArrayAttr(tensorRows), first.getTiedAttr(),
+      llvm::any_of(tensorLayouts, [](int64_t number) { return number != 0; })
+          ? builder.getDenseI64ArrayAttr(tensorLayouts)
+          : DenseI64ArrayAttr());
   packed->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   packed->remove();
   symbols.insert(packed, Block::iterator(first));

@@ -48,9 +48,9 @@ Status KernelSite::needBlasSizes() const {
 
 KernelFactory gtp::rt::host::lookupFactory(std::string_view name) {
   for (const std::vector<KernelEntry> *family :
-       {&attentionKernels(), &elementwiseKernels(), &embeddingKernels(),
-        &linearKernels(), &lossKernels(), &normKernels(), &optimizerKernels(),
-        &ropeKernels()})
+       {&activationKernels(), &attentionKernels(), &elementwiseKernels(),
+        &embeddingKernels(), &linearKernels(), &lossKernels(), &normKernels(),
+        &optimizerKernels(), &ropeKernels()})
     for (const KernelEntry &entry : *family)
       if (entry.name == name)
         return entry.factory;

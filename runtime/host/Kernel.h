@@ -123,6 +123,7 @@ struct KernelEntry {
 };
 
 // One list a family; `lookupFactory` joins them.
+const std::vector<KernelEntry> &activationKernels();
 const std::vector<KernelEntry> &attentionKernels();
 const std::vector<KernelEntry> &elementwiseKernels();
 const std::vector<KernelEntry> &embeddingKernels();

@@ -24,10 +24,21 @@ struct Geometry {
   uint64_t batch, length, heads, kvHeads, head;
   float scale;
   bool causal;
+  uint64_t window;
+  float softcap;
 
   uint64_t group() const { return heads / kvHeads; }
-  /// Keys that query `row` sees.
+  /// Query `row` sees keys [first(row), visible(row)).
   uint64_t visible(uint64_t row) const { return causal ? row + 1 : length; }
+  uint64_t first(uint64_t row) const {
+    return window && row >= window ? row + 1 - window : 0;
+  }
+  /// Caps scores, softly.
+  void cap(float *scores, uint64_t begin, uint64_t end) const {
+    if (softcap > 0)
+      for (uint64_t j = begin; j < end; ++j)
+        scores[j] = softcap * std::tanh(scores[j] / softcap);
+  }
 };
 
 /// Column `first` on of the rows of one sequence.
@@ -56,6 +67,8 @@ static Geometry geometryOf(const KernelSite &site, size_t query) {
   g.head = site.shape(query).columns / g.heads;
   g.scale = static_cast<float>(site.real("scale"));
   g.causal = site.integer("causal") != 0;
+  g.window = static_cast<uint64_t>(site.integer("window"));
+  g.softcap = static_cast<float>(site.real("softcap"));
   return g;
 }
 
@@ -93,12 +106,16 @@ static StatusOr<KernelBody> attention(const KernelSite &site) {
       float *lse = call.f32(4) + index * g.length;
       for (uint64_t begin = 0; begin < g.length; begin += kBlockRows) {
         uint64_t end = std::min(begin + kBlockRows, g.length);
-        uint64_t columns = g.visible(end - 1);
+        // Columns of the scores are keys from `left` on.
+        uint64_t left = g.first(begin), columns = g.visible(end - 1) - left;
         multiply(end - begin, columns, g.head, g.scale, q.from(begin),
-                 k.from(0, true), false, scores, g.length);
+                 k.from(left, true), false, scores, g.length);
         for (uint64_t row = begin; row < end; ++row) {
-          float *s = scores + (row - begin) * g.length;
-          uint64_t visible = g.visible(row);
+          float *line = scores + (row - begin) * g.length;
+          uint64_t hidden = g.first(row) - left;
+          uint64_t visible = g.visible(row) - left - hidden;
+          float *s = line + hidden;
+          g.cap(s, 0, visible);
           float most = maximum(s, visible);
           for (uint64_t j = 0; j < visible; ++j)
             s[j] = fastExp(s[j] - most);
@@ -107,11 +124,12 @@ static StatusOr<KernelBody> attention(const KernelSite &site) {
           auto inverse = static_cast<float>(1 / sum);
           for (uint64_t j = 0; j < visible; ++j)
             s[j] *= inverse;
-          std::fill(s + visible, s + columns, 0.0f);
+          std::fill(line, s, 0.0f);
+          std::fill(s + visible, line + columns, 0.0f);
           lse[row] = static_cast<float>(most + std::log(sum));
         }
-        multiply(end - begin, g.head, columns, 1, {scores, g.length}, v.from(0),
-                 false, out.row(begin), out.pitch);
+        multiply(end - begin, g.head, columns, 1, {scores, g.length},
+                 v.from(left), false, out.row(begin), out.pitch);
       }
     }
     return Status::ok();
@@ -157,29 +175,35 @@ static StatusOr<KernelBody> attentionGrad(const KernelSite &site) {
       }
       for (uint64_t begin = 0; begin < g.length; begin += kBlockRows) {
         uint64_t rows = std::min(kBlockRows, g.length - begin);
-        uint64_t columns = g.visible(begin + rows - 1);
-        multiply(rows, columns, g.head, g.scale, q.from(begin), k.from(0, true),
-                 false, p, g.length);
-        multiply(rows, columns, g.head, 1, dout.from(begin), v.from(0, true),
+        uint64_t left = g.first(begin);
+        uint64_t columns = g.visible(begin + rows - 1) - left;
+        multiply(rows, columns, g.head, g.scale, q.from(begin),
+                 k.from(left, true), false, p, g.length);
+        multiply(rows, columns, g.head, 1, dout.from(begin), v.from(left, true),
                  false, ds, g.length);
         for (uint64_t i = 0; i < rows; ++i) {
-          uint64_t row = begin + i, visible = g.visible(row);
+          uint64_t row = begin + i, hidden = g.first(row) - left;
+          uint64_t visible = g.visible(row) - left;
           float *pRow = p + i * g.length, *dsRow = ds + i * g.length;
           auto inner =
               static_cast<float>(dot(dout.row(row), out.row(row), g.head));
-          for (uint64_t j = 0; j < visible; ++j) {
+          g.cap(pRow, hidden, visible);
+          for (uint64_t j = hidden; j < visible; ++j) {
+            float part = g.softcap > 0 ? pRow[j] / g.softcap : 0.0f;
             pRow[j] = fastExp(pRow[j] - lse[row]);
-            dsRow[j] = pRow[j] * (dsRow[j] - inner);
+            dsRow[j] = pRow[j] * (dsRow[j] - inner) * (1.0f - part * part);
           }
-          std::fill(pRow + visible, pRow + columns, 0.0f);
-          std::fill(dsRow + visible, dsRow + columns, 0.0f);
+          for (float *line : {pRow, dsRow}) {
+            std::fill(line, line + hidden, 0.0f);
+            std::fill(line + visible, line + columns, 0.0f);
+          }
         }
-        multiply(rows, g.head, columns, g.scale, {ds, g.length}, k.from(0),
+        multiply(rows, g.head, columns, g.scale, {ds, g.length}, k.from(left),
                  false, dq.row(begin), dq.pitch);
         multiply(columns, g.head, rows, g.scale, {ds, g.length, true},
-                 q.from(begin), true, dk.data, dk.pitch);
+                 q.from(begin), true, dk.row(left), dk.pitch);
         multiply(columns, g.head, rows, 1, {p, g.length, true},
-                 dout.from(begin), true, dv.data, dv.pitch);
+                 dout.from(begin), true, dv.row(left), dv.pitch);
       }
     }
     return Status::ok();

@@ -1,4 +1,4 @@
-//===- KernelsEmbedding.cpp - embedding and its gradient ------------------===//
+//===- KernelsEmbedding.cpp - embeddings and biases ----------------------===//
 
 #include "Kernel.h"
 
@@ -53,10 +53,70 @@ static StatusOr<KernelBody> embeddingGrad(const KernelSite &site) {
   });
 }
 
+/// y = x + row `row % period` of a table.
+static KernelBody addRows(const KernelSite &site, uint64_t period) {
+  return [x = site.shape(0), table = site.shape(1), y = site.shape(2),
+          period](const KernelCall &call) {
+    for (uint64_t row = 0; row < x.rows; ++row) {
+      const float *in = call.f32(0) + row * x.pitch;
+      const float *term = call.f32(1) + row % period * table.pitch;
+      float *out = call.f32(2) + row * y.pitch;
+      for (uint64_t i = 0; i < y.columns; ++i)
+        out[i] = in[i] + term[i];
+    }
+    return Status::ok();
+  };
+}
+
+/// Row p < period of the table is the sum of rows p, p + period, ... of dy.
+static KernelBody sumRows(const KernelSite &site, uint64_t period) {
+  return [dy = site.shape(0), table = site.shape(1),
+          period](const KernelCall &call) {
+    double *sums = threadSums(table.columns);
+    for (uint64_t p = 0; p < table.rows; ++p) {
+      float *out = call.f32(1) + p * table.pitch;
+      for (uint64_t i = 0; i < table.columns; ++i)
+        sums[i] = call.add(1) ? out[i] : 0.0;
+      for (uint64_t row = p; p < period && row < dy.rows; row += period) {
+        const float *in = call.f32(0) + row * dy.pitch;
+        for (uint64_t i = 0; i < table.columns; ++i)
+          sums[i] += static_cast<double>(in[i]);
+      }
+      for (uint64_t i = 0; i < table.columns; ++i)
+        out[i] = static_cast<float>(sums[i]);
+    }
+    return Status::ok();
+  };
+}
+
+static StatusOr<KernelBody> addBias(const KernelSite &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  return addRows(site, 1);
+}
+
+static StatusOr<KernelBody> biasGrad(const KernelSite &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  return sumRows(site, 1);
+}
+
+static StatusOr<KernelBody> addPositions(const KernelSite &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  return addRows(site, site.dim(0, 1));
+}
+
+static StatusOr<KernelBody> positionsGrad(const KernelSite &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  return sumRows(site, site.dim(0, 1));
+}
+
 const std::vector<KernelEntry> &gtp::rt::host::embeddingKernels() {
   static const std::vector<KernelEntry> table = {
+      {"add_bias", addBias},
+      {"add_positions", addPositions},
+      {"bias_grad", biasGrad},
       {"embedding", embedding},
       {"embedding_grad", embeddingGrad},
+      {"positions_grad", positionsGrad},
   };
   return table;
 }

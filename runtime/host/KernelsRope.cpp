@@ -2,6 +2,7 @@
 
 #include "Kernel.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace gtp;
@@ -27,27 +28,30 @@ tableFor(const KernelSite &site, const plan::pb::FloatList &frequencies,
 static StatusOr<KernelBody> rope(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
   uint64_t positions = site.dim(0, 1);
-  return KernelBody([x = site.shape(0), y = site.shape(1), positions,
-                     head = static_cast<uint64_t>(site.integer("head_dim")),
-                     sign = site.integer("inverse") ? -1.0f : 1.0f,
-                     table = tableFor(site, site.constant("frequencies"),
-                                      positions)](const KernelCall &call) {
-    uint64_t half = head / 2;
-    for (uint64_t row = 0; row < x.rows; ++row) {
-      const float *cosines = &table->cosines[row % positions * half];
-      const float *sines = &table->sines[row % positions * half];
-      for (uint64_t start = 0; start < x.columns; start += head) {
-        const float *in = call.f32(0) + row * x.pitch + start;
-        float *out = call.f32(1) + row * y.pitch + start;
-        for (uint64_t i = 0; i < half; ++i) {
-          float low = in[i], high = in[i + half], sine = sign * sines[i];
-          out[i] = low * cosines[i] - high * sine;
-          out[i + half] = high * cosines[i] + low * sine;
+  return KernelBody(
+      [x = site.shape(0), y = site.shape(1), positions,
+       head = static_cast<uint64_t>(site.integer("head_dim")),
+       half = static_cast<uint64_t>(site.constant("frequencies").values_size()),
+       sign = site.integer("inverse") ? -1.0f : 1.0f,
+       table = tableFor(site, site.constant("frequencies"), positions)](
+          const KernelCall &call) {
+        for (uint64_t row = 0; row < x.rows; ++row) {
+          const float *cosines = &table->cosines[row % positions * half];
+          const float *sines = &table->sines[row % positions * half];
+          for (uint64_t start = 0; start < x.columns; start += head) {
+            const float *in = call.f32(0) + row * x.pitch + start;
+            float *out = call.f32(1) + row * y.pitch + start;
+            for (uint64_t i = 0; i < half; ++i) {
+              float low = in[i], high = in[i + half], sine = sign * sines[i];
+              out[i] = low * cosines[i] - high * sine;
+              out[i + half] = high * cosines[i] + low * sine;
+            }
+            if (in != out)
+              std::copy(in + 2 * half, in + head, out + 2 * half);
+          }
         }
-      }
-    }
-    return Status::ok();
-  });
+        return Status::ok();
+      });
 }
 
 const std::vector<KernelEntry> &gtp::rt::host::ropeKernels() {

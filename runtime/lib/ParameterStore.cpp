@@ -69,6 +69,17 @@ static Status checkShape(const pb::Plan &plan, const pb::Parameter &parameter) {
         tensor.rows() > parameter.shape(0) - rows)
       return Status::error("has checkpoint tensors that are not its rows");
     rows += tensor.rows();
+    uint64_t groups = tensor.interleaved_groups();
+    uint64_t parts = tensor.interleaved_parts();
+    bool fits =
+        tensor.transposed() ? parameter.shape_size() == 2 && !groups && !parts
+        : groups && parts
+            ? tensor.rows() % groups == 0 && tensor.rows() / groups % parts == 0
+            : groups == parts;
+    if (!fits)
+      return Status::error("has a checkpoint tensor whose layout does not fit "
+                           "its " +
+                           std::to_string(tensor.rows()) + " rows");
   }
   if (rows != parameter.shape(0))
     return Status::error("has checkpoint tensors of " + std::to_string(rows) +
@@ -230,6 +241,12 @@ Status ParameterStore::gather(Backend &backend, Plane plane,
                                          plan.gradientType()};
     GTP_RETURN_IF_ERROR(
         gatherParameter(proto, backend, parameter, from, logical));
+    uint64_t rowElements = logical.size() / parameter.shape(0), at = 0;
+    for (int i = 0; i < parameter.tensors_size(); ++i) {
+      changeLayout(parameter, i, LayoutChange::ToCheckpoint,
+                   logical.data() + at);
+      at += parameter.tensors(i).rows() * rowElements;
+    }
     GTP_RETURN_IF_ERROR(writer.append(logical.data(), logical.size()));
   }
   return Status::ok();

@@ -16,6 +16,8 @@ std::vector<uint64_t> gtp::rt::tensorShape(const pb::Parameter &parameter,
                               parameter.shape().end());
   if (!shape.empty())
     shape[0] = parameter.tensors(tensor).rows();
+  if (parameter.tensors(tensor).transposed())
+    std::reverse(shape.begin(), shape.end());
   return shape;
 }
 
@@ -24,6 +26,29 @@ static uint64_t elementsOf(const std::vector<uint64_t> &shape) {
   for (uint64_t size : shape)
     elements *= size;
   return elements;
+}
+
+void gtp::rt::changeLayout(const pb::Parameter &parameter, int tensor,
+                           LayoutChange change, float *elements) {
+  // Both layouts are [major, minor, run] with major and minor exchanged.
+  const pb::CheckpointTensor &layout = parameter.tensors(tensor);
+  uint64_t total = elementsOf(tensorShape(parameter, tensor));
+  uint64_t major = layout.interleaved_groups();
+  uint64_t minor = layout.interleaved_parts();
+  if (layout.transposed()) {
+    minor = layout.rows();
+    major = minor ? total / minor : 0;
+  }
+  if (major == 0 || minor == 0 || total == 0)
+    return;
+  uint64_t run = total / major / minor;
+  if (change == LayoutChange::ToCheckpoint)
+    std::swap(major, minor);
+  std::vector<float> before(elements, elements + total);
+  for (uint64_t i = 0; i < major; ++i)
+    for (uint64_t j = 0; j < minor; ++j)
+      std::copy_n(before.data() + (i * minor + j) * run, run,
+                  elements + (j * major + i) * run);
 }
 
 WeightSource WeightSource::initial(const RunPlan &plan, uint64_t seed) {
@@ -128,14 +153,12 @@ void WeightSource::read(const pb::Parameter &parameter, int tensor,
   const std::string &name = plan.text(parameter.tensors(tensor).name());
   uint64_t elements = elementsOf(tensorShape(parameter, tensor));
   if (reader)
-    return reader->read(stored.at(name), 0, elements, destination);
-  switch (parameter.init()) {
-  case pb::Parameter::NORMAL:
-    return initializeNormal(seed, name, plan.model().initializer_range(), 0,
-                            elements, destination);
-  case pb::Parameter::ONES:
-    return std::fill_n(destination, elements, 1.0f), void();
-  default:
-    return std::fill_n(destination, elements, 0.0f), void();
-  }
+    reader->read(stored.at(name), 0, elements, destination);
+  else if (parameter.init() == pb::Parameter::NORMAL)
+    initializeNormal(seed, name, plan.model().initializer_range(), 0, elements,
+                     destination);
+  else
+    std::fill_n(destination, elements,
+                parameter.init() == pb::Parameter::ONES ? 1.0f : 0.0f);
+  changeLayout(parameter, tensor, LayoutChange::ToParameter, destination);
 }

@@ -19,6 +19,25 @@ MODELS = {
     "llama-tied": dict(BASE, model_type="llama", tie_word_embeddings=True),
     "qwen3": dict(BASE, model_type="qwen3", tie_word_embeddings=False),
 }
+# One model of each further family, on fewer meshes: what differs from llama is in the ops,
+# which unit tests cover, not in how weights are cut.
+SMALL = dict(vocab_size=VOCABULARY, hidden_size=70, intermediate_size=113, num_hidden_layers=2,
+             num_attention_heads=7, max_position_embeddings=64, rms_norm_eps=1e-5,
+             initializer_range=0.1)
+FAMILIES = {
+    "gemma2": dict(SMALL, model_type="gemma2", num_key_value_heads=1, head_dim=10,
+                   sliding_window=3, query_pre_attn_scalar=10),
+    "gpt2": dict(model_type="gpt2", vocab_size=VOCABULARY, n_embd=70, n_head=7, n_layer=2,
+                 n_positions=11, n_inner=113, initializer_range=0.1, resid_pdrop=0.0,
+                 embd_pdrop=0.0, attn_pdrop=0.0),
+    "gpt_neox": dict(SMALL, model_type="gpt_neox", rotary_pct=0.25),
+    "mistral": dict(SMALL, model_type="mistral", num_key_value_heads=1, sliding_window=3),
+    "olmo2": dict(SMALL, model_type="olmo2"),
+    "phi3": dict(SMALL, model_type="phi3", num_key_value_heads=7, sliding_window=4),
+    "qwen2": dict(SMALL, model_type="qwen2", num_key_value_heads=1, tie_word_embeddings=True),
+}
+FAMILY_MESHES = [(1, 3), (2, 4)]
+FAMILY_MICROBATCHES = [3]
 TOKENS = 20000
 
 
@@ -62,7 +81,7 @@ class Grid:
     def measure(self, model, dp, degree, microbatches, labels, optimizer, steps):
         tools = self.tools
         config = tools.scratch / f"{model}.json"
-        config.write_text(json.dumps(MODELS[model]))
+        config.write_text(json.dumps((MODELS | FAMILIES)[model]))
         plan = tools.compile(config, f"--mesh=dp={dp},gtp={degree}", f"--seq={SEQUENCE}",
                              f"--micro-batch={BATCH // (dp * degree * microbatches)}",
                              f"--global-batch={BATCH}", f"--optimizer={optimizer}")
@@ -112,9 +131,11 @@ class Grid:
 
 def body(tools, report, arguments):
     grid = Grid(tools)
-    for model in MODELS:
-        for dp, degree in MESHES:
-            for microbatches in MICROBATCHES:
+    cases = [(model, MESHES, MICROBATCHES) for model in MODELS]
+    cases += [(model, FAMILY_MESHES, FAMILY_MICROBATCHES) for model in FAMILIES]
+    for model, meshes, counts in cases:
+        for dp, degree in meshes:
+            for microbatches in counts:
                 mesh = (model, dp, degree, microbatches)
                 name = f"{model} dp={dp} gtp={degree} microbatches={microbatches}"
                 masked = grid.data.labels(Data.samples_of_rank_0(dp * degree, microbatches))

@@ -60,12 +60,58 @@ static Tensors rmsNorm(RmsNormOp op, Operands in) {
   Tensors out = zeros(op);
   double eps = op.getEps().convertToDouble();
   const Tensor &weight = *in[1];
+  double offset = op.getUnitOffset() ? 1 : 0;
   int64_t size = weight.last();
   forEachGroup(*in[0], size, [&](const double *x, int64_t group) {
     double scale = inverseRms(x, size, eps);
     for (int64_t i = 0; i < size; ++i)
-      out[0].values[group * size + i] = x[i] * scale * weight.values[i];
+      out[0].values[group * size + i] =
+          x[i] * scale * (offset + weight.values[i]);
   });
+  return out;
+}
+
+namespace {
+struct Moments {
+  Moments(const double *x, int64_t size, double eps) {
+    double variance = 0;
+    for (int64_t i = 0; i < size; ++i)
+      mean += x[i] / size;
+    for (int64_t i = 0; i < size; ++i)
+      variance += (x[i] - mean) * (x[i] - mean) / size;
+    scale = 1 / std::sqrt(variance + eps);
+  }
+  double mean = 0, scale;
+};
+} // namespace
+
+static Tensors layerNorm(LayerNormOp op, Operands in) {
+  Tensors out = zeros(op);
+  const Tensor &weight = *in[1];
+  int64_t size = weight.last();
+  forEachGroup(*in[0], size, [&](const double *x, int64_t group) {
+    Moments moments(x, size, op.getEps().convertToDouble());
+    for (int64_t i = 0; i < size; ++i)
+      out[0].values[group * size + i] =
+          (x[i] - moments.mean) * moments.scale * weight.values[i];
+  });
+  return out;
+}
+
+static Tensors addBias(AddBiasOp op, Operands in) {
+  Tensors out = zeros(op);
+  for (size_t i = 0; i < out[0].values.size(); ++i)
+    out[0].values[i] = in[0]->values[i] + in[1]->values[i % in[1]->last()];
+  return out;
+}
+
+/// The elements of a sequence, one behind the other, are as many of a table.
+static Tensors addPositions(AddPositionsOp op, Operands in) {
+  Tensors out = zeros(op);
+  const Tensor &x = *in[0];
+  size_t period = x.shape[x.shape.size() - 2] * x.last();
+  for (size_t i = 0; i < out[0].values.size(); ++i)
+    out[0].values[i] = x.values[i] + in[1]->values[i % period];
   return out;
 }
 
@@ -82,7 +128,7 @@ static Tensors linear(LinearOp op, Operands in) {
 static Tensors rope(RopeOp op, Operands in) {
   Tensors out = zeros(op);
   const Tensor &x = *in[0];
-  int64_t size = op.getHeadDim(), half = size / 2;
+  int64_t size = op.getHeadDim(), half = op.getFrequencies().size();
   int64_t sequence = x.shape[x.shape.size() - 2];
   int64_t heads = x.last() / size;
   forEachGroup(x, size, [&](const double *head, int64_t group) {
@@ -96,6 +142,7 @@ static Tensors rope(RopeOp op, Operands in) {
       result[i] = head[i] * c - head[i + half] * s;
       result[i + half] = head[i + half] * c + head[i] * s;
     }
+    std::copy(head + 2 * half, head + size, result + 2 * half);
   });
   return out;
 }
@@ -107,13 +154,25 @@ struct Heads {
   explicit Heads(Attention op, const Tensor &q)
       : batch(q.shape[0]), sequence(q.shape[1]), heads(op.getHeads()),
         group(heads / op.getKvHeads()), size(q.last() / heads),
-        scale(op.getScale().convertToDouble()), causal(op.getCausal()) {}
+        window(op.getWindow()), scale(op.getScale().convertToDouble()),
+        softcap(op.getSoftcap().convertToDouble()), causal(op.getCausal()) {}
 
-  int64_t batch, sequence, heads, group, size;
-  double scale;
+  int64_t batch, sequence, heads, group, size, window;
+  double scale, softcap;
   bool causal;
 
+  int64_t firstKey(int64_t t) const {
+    return window ? std::max<int64_t>(0, t + 1 - window) : 0;
+  }
   int64_t keys(int64_t t) const { return causal ? t + 1 : sequence; }
+  double score(const double *query, const double *key) const {
+    double score = scale * dot(query, key);
+    return softcap ? softcap * std::tanh(score / softcap) : score;
+  }
+  /// d score / d (scale q k).
+  double slope(double score) const {
+    return softcap ? 1 - score * score / (softcap * softcap) : 1;
+  }
   template <typename T>
   auto query(T &q, int64_t b, int64_t h, int64_t t) const {
     return q.row(b * sequence + t) + h * size;
@@ -145,9 +204,9 @@ static Tensors attention(AttentionOp op, Operands in) {
   heads.forEachQuery([&](int64_t b, int64_t h, int64_t t, int64_t index) {
     double sum = 0;
     double *result = heads.query(out[0], b, h, t);
-    for (int64_t s = 0; s < heads.keys(t); ++s) {
-      double p = std::exp(heads.scale * heads.dot(heads.query(q, b, h, t),
-                                                  heads.key(k, b, h, s)));
+    for (int64_t s = heads.firstKey(t); s < heads.keys(t); ++s) {
+      double p =
+          std::exp(heads.score(heads.query(q, b, h, t), heads.key(k, b, h, s)));
       sum += p;
       for (int64_t i = 0; i < heads.size; ++i)
         result[i] += p * heads.key(v, b, h, s)[i];
@@ -168,6 +227,69 @@ static Tensors swiglu(SwigluOp op, Operands in) {
     out[0].values[i] = gate * sigmoid(gate) * in[1]->values[i];
   }
   return out;
+}
+
+static constexpr double kRootTwoOverPi = 0.79788456080286535588;
+static constexpr double kCubic = 0.044715;
+
+/// Φ(x) or its approximation.
+static double gaussian(double x, bool approximate) {
+  if (approximate)
+    return (1 + std::tanh(kRootTwoOverPi * (x + kCubic * x * x * x))) / 2;
+  return (1 + std::erf(x / std::sqrt(2.0))) / 2;
+}
+
+/// Its derivative.
+static double gaussianSlope(double x, bool approximate) {
+  if (!approximate)
+    return std::exp(-x * x / 2) * kRootTwoOverPi / 2;
+  double t = std::tanh(kRootTwoOverPi * (x + kCubic * x * x * x));
+  return (1 - t * t) / 2 * kRootTwoOverPi * (1 + 3 * kCubic * x * x);
+}
+
+/// f(element of each operand ...) for all elements.
+template <typename F>
+static Tensors elementwise(Operation *op, Operands in, F f) {
+  Tensors out = zeros(op);
+  for (size_t i = 0; i < out[0].values.size(); ++i)
+    out[0].values[i] = f(in[0]->values[i], in.back()->values[i]);
+  return out;
+}
+
+static Tensors gelu(GeluOp op, Operands in) {
+  return elementwise(op, in, [&](double x, double) {
+    return x * gaussian(x, op.getApproximate());
+  });
+}
+
+static Tensors geluGrad(GeluGradOp op, Operands in) {
+  bool approximate = op.getApproximate();
+  return elementwise(op, in, [&](double dy, double x) {
+    return dy * (gaussian(x, approximate) + x * gaussianSlope(x, approximate));
+  });
+}
+
+static Tensors softcap(SoftcapOp op, Operands in) {
+  double cap = op.getCap().convertToDouble();
+  return elementwise(
+      op, in, [&](double x, double) { return cap * std::tanh(x / cap); });
+}
+
+static Tensors softcapGrad(SoftcapGradOp op, Operands in) {
+  double cap = op.getCap().convertToDouble();
+  return elementwise(op, in, [&](double dy, double x) {
+    double t = std::tanh(x / cap);
+    return dy * (1 - t * t);
+  });
+}
+
+static Tensors scale(ScaleOp op, Operands in) {
+  double factor = op.getFactor().convertToDouble();
+  return elementwise(op, in, [&](double x, double) { return factor * x; });
+}
+
+static Tensors mul(MulOp op, Operands in) {
+  return elementwise(op, in, [](double a, double b) { return a * b; });
 }
 
 static Tensors add(AddOp op, Operands in) {
@@ -234,18 +356,60 @@ static Tensors rmsNormGrad(RmsNormGradOp op, Operands in) {
   Tensors out = zeros(op);
   const Tensor &dy = *in[0], &weight = *in[2];
   double eps = op.getEps().convertToDouble();
+  double offset = op.getUnitOffset() ? 1 : 0;
   int64_t size = weight.last();
   forEachGroup(*in[1], size, [&](const double *x, int64_t group) {
     double scale = inverseRms(x, size, eps), dot = 0;
     const double *grad = dy.values.data() + group * size;
     for (int64_t i = 0; i < size; ++i)
-      dot += grad[i] * weight.values[i] * x[i] * scale;
+      dot += grad[i] * (offset + weight.values[i]) * x[i] * scale;
     for (int64_t i = 0; i < size; ++i) {
       out[0].values[group * size + i] =
-          scale * (grad[i] * weight.values[i] - x[i] * scale * dot / size);
+          scale *
+          (grad[i] * (offset + weight.values[i]) - x[i] * scale * dot / size);
       out[1].values[i] += grad[i] * x[i] * scale;
     }
   });
+  return out;
+}
+
+static Tensors layerNormGrad(LayerNormGradOp op, Operands in) {
+  Tensors out = zeros(op);
+  const Tensor &dy = *in[0], &weight = *in[2];
+  int64_t size = weight.last();
+  forEachGroup(*in[1], size, [&](const double *x, int64_t group) {
+    Moments moments(x, size, op.getEps().convertToDouble());
+    const double *grad = dy.values.data() + group * size;
+    double mean = 0, dot = 0;
+    auto normed = [&](int64_t i) {
+      return (x[i] - moments.mean) * moments.scale;
+    };
+    for (int64_t i = 0; i < size; ++i) {
+      mean += grad[i] * weight.values[i] / size;
+      dot += grad[i] * weight.values[i] * normed(i) / size;
+    }
+    for (int64_t i = 0; i < size; ++i) {
+      out[0].values[group * size + i] =
+          moments.scale * (grad[i] * weight.values[i] - mean - normed(i) * dot);
+      out[1].values[i] += grad[i] * normed(i);
+    }
+  });
+  return out;
+}
+
+static Tensors biasGrad(BiasGradOp op, Operands in) {
+  Tensors out = zeros(op);
+  for (size_t i = 0; i < in[0]->values.size(); ++i)
+    out[0].values[i % out[0].values.size()] += in[0]->values[i];
+  return out;
+}
+
+static Tensors positionsGrad(PositionsGradOp op, Operands in) {
+  Tensors out = zeros(op);
+  const Tensor &dy = *in[0];
+  size_t period = dy.shape[dy.shape.size() - 2] * dy.last();
+  for (size_t i = 0; i < dy.values.size(); ++i)
+    out[0].values[i % period] += dy.values[i];
   return out;
 }
 
@@ -278,12 +442,12 @@ static Tensors attentionGrad(AttentionGradOp op, Operands in) {
     const double *grad = heads.query(dout, b, h, t);
     const double *query = heads.query(q, b, h, t);
     double delta = heads.dot(grad, heads.query(result, b, h, t));
-    for (int64_t s = 0; s < heads.keys(t); ++s) {
+    for (int64_t s = heads.firstKey(t); s < heads.keys(t); ++s) {
       const double *key = heads.key(k, b, h, s);
-      double p =
-          std::exp(heads.scale * heads.dot(query, key) - lse.values[index]);
+      double score = heads.score(query, key);
+      double p = std::exp(score - lse.values[index]);
       double dp = heads.dot(grad, heads.key(v, b, h, s));
-      double ds = p * (dp - delta) * heads.scale;
+      double ds = p * (dp - delta) * heads.slope(score) * heads.scale;
       for (int64_t i = 0; i < heads.size; ++i) {
         heads.query(out[0], b, h, t)[i] += ds * key[i];
         heads.key(out[1], b, h, s)[i] += ds * query[i];
@@ -378,6 +542,18 @@ SmallVector<Tensor> gtp::test::interpret(Operation *op, Operands operands) {
   return llvm::TypeSwitch<Operation *, Tensors>(op)
       .Case([&](EmbeddingOp op) { return embedding(op, operands); })
       .Case([&](RmsNormOp op) { return rmsNorm(op, operands); })
+      .Case([&](LayerNormOp op) { return layerNorm(op, operands); })
+      .Case([&](AddBiasOp op) { return addBias(op, operands); })
+      .Case([&](AddPositionsOp op) { return addPositions(op, operands); })
+      .Case([&](GeluOp op) { return gelu(op, operands); })
+      .Case([&](SoftcapOp op) { return softcap(op, operands); })
+      .Case([&](ScaleOp op) { return scale(op, operands); })
+      .Case([&](MulOp op) { return mul(op, operands); })
+      .Case([&](LayerNormGradOp op) { return layerNormGrad(op, operands); })
+      .Case([&](BiasGradOp op) { return biasGrad(op, operands); })
+      .Case([&](PositionsGradOp op) { return positionsGrad(op, operands); })
+      .Case([&](GeluGradOp op) { return geluGrad(op, operands); })
+      .Case([&](SoftcapGradOp op) { return softcapGrad(op, operands); })
       .Case([&](LinearOp op) { return linear(op, operands); })
       .Case([&](RopeOp op) { return rope(op, operands); })
       .Case([&](AttentionOp op) { return attention(op, operands); })

@@ -44,7 +44,7 @@ mlir::OwningOpRef<mlir::ModuleOp> importConfig(llvm::StringRef text,
                                                const ImportOptions &options,
                                                mlir::MLIRContext *context);
 
-/// "llama, qwen3": the families that importConfig knows.
+/// "gemma2, gpt2, ...": the families that importConfig knows.
 std::string supportedFamilies();
 
 } // namespace gtp

@@ -41,11 +41,15 @@ void Interpreter::compute(const OperationInfo &info) {
   AxisMask cut = 0;
   bool readsWeight = false;
   for (const Touch &touch : info.touches) {
+    // A use that no activation tells from another is the parameter's.
+    if (touch.spec->identifiesUse && (touch.spec->role == Role::Weight ||
+                                      touch.spec->role == Role::Gradient))
+      use = mixHash(3, kernel.parameter_plus1());
     if (!touch.reads || touch.writes)
       continue;
     Read value = read(touch);
     id = mixHash(id, value.id);
-    if (touch.spec->identifiesUse)
+    if (touch.spec->identifiesUse && touch.spec->role != Role::Weight)
       use = value.id;
     if (touch.spec->role == Role::Weight) {
       readsWeight = true;

@@ -274,6 +274,18 @@ void ParameterTable::checkLayout(uint32_t index, const pb::Layout &layout) {
   }
 }
 
+/// Only a matrix is transposed; interleaved rows are whole groups of parts.
+static bool isLayoutOf(const pb::CheckpointTensor &tensor,
+                       const pb::Parameter &parameter) {
+  uint64_t groups = tensor.interleaved_groups();
+  uint64_t parts = tensor.interleaved_parts();
+  if (tensor.transposed())
+    return parameter.shape_size() == 2 && groups == 0 && parts == 0;
+  if (groups == 0 || parts == 0)
+    return groups == parts;
+  return tensor.rows() % groups == 0 && tensor.rows() / groups % parts == 0;
+}
+
 void ParameterTable::checkTensors(uint32_t index) {
   const pb::Parameter &p = c.parameter(index);
   std::optional<uint64_t> rows = 0;
@@ -283,6 +295,11 @@ void ParameterTable::checkTensors(uint32_t index) {
                               " has a checkpoint tensor without a valid name");
     if (rows)
       rows = checkedAdd(*rows, tensor.rows());
+    if (!isLayoutOf(tensor, p))
+      c.fail("structure", c.parameterText(index) +
+                              " has a checkpoint tensor whose layout does not "
+                              "fit its " +
+                              std::to_string(tensor.rows()) + " rows");
   }
   if (!p.tensors().empty() && p.shape_size() > 0 && rows != p.shape(0))
     c.fail("structure", c.parameterText(index) +

@@ -19,7 +19,7 @@ public:
   static StatusOr<WeightSource> checkpoint(const RunPlan &plan,
                                            const std::string &path);
 
-  /// All elements of tensor `tensor` of `parameter`.
+  /// All elements of tensor `tensor` of `parameter`, in the parameter's layout.
   void read(const plan::pb::Parameter &parameter, int tensor,
             float *destination) const;
 
@@ -41,9 +41,15 @@ private:
   std::vector<std::string> skippedNames;
 };
 
-/// Logical shape of tensor `tensor` of `parameter`.
+/// Shape of tensor `tensor` of `parameter` in checkpoints.
 std::vector<uint64_t> tensorShape(const plan::pb::Parameter &parameter,
                                   int tensor);
+
+/// Reorders the elements of tensor `tensor` of `parameter` from the
+/// checkpoint's layout to the parameter's, or back.
+enum class LayoutChange { ToParameter, ToCheckpoint };
+void changeLayout(const plan::pb::Parameter &parameter, int tensor,
+                  LayoutChange change, float *elements);
 
 } // namespace gtp::rt
 

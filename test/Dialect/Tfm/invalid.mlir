@@ -251,9 +251,9 @@ func.func @rope_of_part_of_a_head(%x: tensor<2x3x6xf32>) {
 
 // -----
 
-func.func @rope_with_too_few_frequencies(%x: tensor<2x3x4xf32>) {
-  // expected-error @below {{has 1 frequencies, expected 2, one a pair of features}}
-  %0 = tfm.rope %x {head_dim = 4, frequencies = array<f64: 1.0>} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+func.func @rope_with_too_many_frequencies(%x: tensor<2x3x4xf32>) {
+  // expected-error @below {{has 3 frequencies, expected 1 to 2, one a pair of features}}
+  %0 = tfm.rope %x {head_dim = 4, frequencies = array<f64: 1.0, 2.0, 3.0>} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return
 }
 
@@ -558,3 +558,108 @@ func.func private @tied_to_nothing(tensor<4x4xf32>) -> (tensor<4x4xf32> {tfm.tie
 
 // expected-error @below {{has result #0 of type 'tensor<4x4xf32>' tied to argument #1 of type 'tensor<4xf32>'}}
 func.func private @tied_to_another(tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32> {tfm.tied_to = 1 : i64})
+
+// -----
+
+// expected-error @below {{has 2 numbers for the layouts of 2 checkpoint tensors, expected two each}}
+"tfm.parameter"() <{sym_name = "w", type = tensor<4x2xf32>, init = "ones", tensor_names = ["a", "b"], tensor_rows = array<i64: 2, 2>, tensor_layouts = array<i64: -1, 0>}> : () -> ()
+
+// -----
+
+// expected-error @below {{has a transposed checkpoint tensor but rank 1}}
+tfm.parameter @w : tensor<4xf32> init "ones" tensors ["w" = 4 transposed]
+
+// -----
+
+// expected-error @below {{has a checkpoint tensor of 8 rows interleaved 2 by 3, expected a divisor of them}}
+tfm.parameter @w : tensor<8x2xf32> init "ones" tensors ["w" = 8 interleaved 2 by 3]
+
+// -----
+
+func.func @layer_norm_of_no_groups(%x: tensor<2x3x4xf32>, %w: tensor<3xf32>) {
+  // expected-error @below {{has a weight of 3 elements, expected a divisor of x's 4 features}}
+  %0 = tfm.layer_norm %x, %w {eps = 1.0e-5} : (tensor<2x3x4xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @bias_of_another_size(%x: tensor<2x3x4xf32>, %b: tensor<3xf32>) {
+  // expected-error @below {{has bias of shape [3], expected [4]}}
+  %0 = tfm.add_bias %x, %b : (tensor<2x3x4xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @bias_gradient_of_another_size(%x: tensor<2x3x4xf32>) {
+  // expected-error @below {{has dbias of shape [3], expected [4]}}
+  %0 = tfm.bias_grad %x : (tensor<2x3x4xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @too_few_positions(%x: tensor<2x3x4xf32>, %t: tensor<2x4xf32>) {
+  // expected-error @below {{has a table of 2 positions, expected at least the sequence's 3}}
+  %0 = tfm.add_positions %x, %t : (tensor<2x3x4xf32>, tensor<2x4xf32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @positions_of_another_size(%x: tensor<2x3x4xf32>) {
+  // expected-error @below {{has the table of shape [3, 5], expected [3, 4]}}
+  %0 = tfm.positions_grad %x : (tensor<2x3x4xf32>) -> tensor<3x5xf32>
+  return
+}
+
+// -----
+
+func.func @window_without_causality(%q: tensor<2x3x4xf32>) {
+  // expected-error @below {{has window 2, expected 0 (none), or more where attention is causal}}
+  %0, %lse = tfm.attention %q, %q, %q {heads = 1, kv_heads = 1, scale = 1.0, causal = false, window = 2}
+    : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x1x3xf32>)
+  return
+}
+
+// -----
+
+func.func @negative_softcap(%q: tensor<2x3x4xf32>) {
+  // expected-error @below {{has softcap -1}}
+  %0, %lse = tfm.attention %q, %q, %q {heads = 1, kv_heads = 1, scale = 1.0, causal = true, softcap = -1.0}
+    : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x1x3xf32>)
+  return
+}
+
+// -----
+
+func.func @cap_of_nothing(%x: tensor<2x3xf32>) {
+  // expected-error @below {{expected a number above 0}}
+  %0 = tfm.softcap %x {cap = 0.0} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @product_of_two_shapes(%a: tensor<2x3xf32>, %b: tensor<3x2xf32>) {
+  // expected-error @below {{has b of shape [3, 2], expected [2, 3]}}
+  %0 = tfm.mul %a, %b : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @scale_to_another_type(%x: tensor<2x3xf32>) {
+  // expected-error @below {{has result of element type 'f64', expected 'f32'}}
+  %0 = tfm.scale %x {factor = 2.0} : (tensor<2x3xf32>) -> tensor<2x3xf64>
+  return
+}
+
+// -----
+
+func.func @gelu_to_another_shape(%x: tensor<2x3xf32>) {
+  // expected-error @below {{has result of shape [3, 2], expected [2, 3]}}
+  %0 = tfm.gelu %x : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return
+}

@@ -9,6 +9,9 @@ tfm.parameter @packed : tensor<6x4xbf16> init "normal" tensors ["a.weight" = 4, 
 // CHECK: tfm.parameter @"odd name|x" : tensor<4xf32> init "ones" tensors ["n" = 4] tied ["m", "\22o\22"] {note = 1 : i64}
 tfm.parameter @"odd name|x" : tensor<4xf32> init "ones" tensors ["n" = 4] tied ["m", "\22o\22"] {note = 1 : i64}
 
+// CHECK: tfm.parameter @laid_out : tensor<14x4xbf16> init "normal" tensors ["a" = 2 transposed, "b" = 12 interleaved 2 by 3]
+tfm.parameter @laid_out : tensor<14x4xbf16> init "normal" tensors ["a" = 2 transposed, "b" = 12 interleaved 2 by 3]
+
 // CHECK-LABEL: @get
 func.func @get() -> (tensor<6x4xbf16>, tensor<4xf32>) {
   // CHECK: tfm.get @packed : tensor<6x4xbf16>
@@ -150,5 +153,64 @@ func.func @update(%w: tensor<8x4xf32>, %g: tensor<8x4xbf16>, %hyper: tensor<8xf3
   // CHECK: tfm.full 1.000000e+00 : tensor<8x4xf32>
   // expected-remark @below {{-> (a b), on shards; memory}}
   %4 = tfm.full 1.0 : tensor<8x4xf32>
+  return
+}
+
+// CHECK-LABEL: @norms_and_biases
+func.func @norms_and_biases(%x: tensor<2x3x4xbf16>, %w: tensor<4xbf16>, %t: tensor<5x4xbf16>) {
+  // CHECK: tfm.rms_norm %{{.*}} {eps = 1.000000e-05 : f64, unit_offset} :
+  // expected-remark @below {{(a b c!) (d!) -> (a b c!); memory}}
+  %0 = tfm.rms_norm %x, %w {eps = 1.0e-5, unit_offset} : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.layer_norm %{{.*}}, %{{.*}} {eps = 1.000000e-05 : f64} : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
+  // expected-remark @below {{(a b c!) (d!) -> (a b c!); memory}}
+  %1 = tfm.layer_norm %x, %w {eps = 1.0e-5} : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.layer_norm_grad
+  // expected-remark @below {{(a b c!) (a b c!) (d!) -> (a b c!) (d!); memory}}
+  %dx, %dw = tfm.layer_norm_grad %x, %x, %w {eps = 1.0e-5}
+    : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<4xbf16>) -> (tensor<2x3x4xbf16>, tensor<4xf32>)
+  // CHECK: tfm.add_bias %{{.*}}, %{{.*}} : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
+  // expected-remark @below {{(a b c) (c) -> (a b c); memory}}
+  %2 = tfm.add_bias %x, %w : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.bias_grad %{{.*}} : (tensor<2x3x4xbf16>) -> tensor<4xf32>
+  // expected-remark @below {{(a b c) -> (c); memory}}
+  %3 = tfm.bias_grad %x : (tensor<2x3x4xbf16>) -> tensor<4xf32>
+  // CHECK: tfm.add_positions %{{.*}}, %{{.*}} : (tensor<2x3x4xbf16>, tensor<5x4xbf16>) -> tensor<2x3x4xbf16>
+  // expected-remark @below {{(a b! c) (d! c) -> (a b! c); memory}}
+  %4 = tfm.add_positions %x, %t : (tensor<2x3x4xbf16>, tensor<5x4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.positions_grad %{{.*}} : (tensor<2x3x4xbf16>) -> tensor<5x4xf32>
+  // expected-remark @below {{(a b! c) -> (d! c); memory}}
+  %5 = tfm.positions_grad %x : (tensor<2x3x4xbf16>) -> tensor<5x4xf32>
+  return
+}
+
+// CHECK-LABEL: @activations
+func.func @activations(%x: tensor<2x3x4xbf16>) {
+  // CHECK: tfm.gelu %{{.*}} {approximate} : (tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  // expected-remark @below {{(a b c) -> (a b c); memory}}
+  %0 = tfm.gelu %x {approximate} : (tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.gelu_grad %{{.*}}, %{{.*}} : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  // expected-remark @below {{(a b c) (a b c) -> (a b c); memory}}
+  %1 = tfm.gelu_grad %x, %x : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.softcap %{{.*}} {cap = 3.000000e+01 : f64}
+  // expected-remark @below {{(a b c) -> (a b c); memory}}
+  %2 = tfm.softcap %x {cap = 30.0} : (tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.softcap_grad %{{.*}}, %{{.*}} {cap = 3.000000e+01 : f64}
+  // expected-remark @below {{(a b c) (a b c) -> (a b c); memory}}
+  %3 = tfm.softcap_grad %x, %x {cap = 30.0} : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.scale %{{.*}} {factor = 4.800000e+01 : f64}
+  // expected-remark @below {{(a b c) -> (a b c), linear; memory}}
+  %4 = tfm.scale %x {factor = 48.0} : (tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.mul %{{.*}}, %{{.*}} : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  // expected-remark @below {{(a b c) (a b c) -> (a b c); memory}}
+  %5 = tfm.mul %x, %x : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
+  return
+}
+
+// CHECK-LABEL: @attention_in_a_window
+func.func @attention_in_a_window(%q: tensor<1x8x4xbf16>) {
+  // CHECK: tfm.attention %{{.*}} {causal = true, heads = 1 : i64, kv_heads = 1 : i64, scale = 5.000000e-01 : f64, softcap = 5.000000e+01 : f64, window = 2 : i64}
+  // expected-remark @below {{matrix, 256 flops}}
+  %0, %lse = tfm.attention %q, %q, %q {heads = 1, kv_heads = 1, scale = 0.5, causal = true, window = 2, softcap = 50.0}
+    : (tensor<1x8x4xbf16>, tensor<1x8x4xbf16>, tensor<1x8x4xbf16>) -> (tensor<1x8x4xbf16>, tensor<1x1x8xf32>)
   return
 }

@@ -99,3 +99,77 @@ func.func @cross_entropy_masked(
   %0 = tfm.cross_entropy %logits, %labels, %count : (tensor<2x3x5xf64>, tensor<2x3xi32>, tensor<i64>) -> tensor<f64>
   return %0 : tensor<f64>
 }
+
+func.func @rms_norm_from_1(%x: tensor<2x3x5xf64>, %w: tensor<5xf64>) -> tensor<2x3x5xf64> {
+  // expected-remark @below {{2 products agree}}
+  %0 = tfm.rms_norm %x, %w {eps = 1.0e-2, unit_offset} : (tensor<2x3x5xf64>, tensor<5xf64>) -> tensor<2x3x5xf64>
+  return %0 : tensor<2x3x5xf64>
+}
+
+func.func @layer_norm(%x: tensor<2x3x5xf64>, %w: tensor<5xf64>) -> tensor<2x3x5xf64> {
+  // expected-remark @below {{2 products agree}}
+  %0 = tfm.layer_norm %x, %w {eps = 1.0e-2} : (tensor<2x3x5xf64>, tensor<5xf64>) -> tensor<2x3x5xf64>
+  return %0 : tensor<2x3x5xf64>
+}
+
+func.func @layer_norm_of_heads(%x: tensor<2x3x6xf64>, %w: tensor<3xf64>) -> tensor<2x3x6xf64> {
+  // expected-remark @below {{2 products agree}}
+  %0 = tfm.layer_norm %x, %w {eps = 0.1} : (tensor<2x3x6xf64>, tensor<3xf64>) -> tensor<2x3x6xf64>
+  return %0 : tensor<2x3x6xf64>
+}
+
+func.func @add_bias(%x: tensor<2x3x5xf64>, %b: tensor<5xf64>) -> tensor<2x3x5xf64> {
+  // expected-remark @below {{2 products agree}}
+  %0 = tfm.add_bias %x, %b : (tensor<2x3x5xf64>, tensor<5xf64>) -> tensor<2x3x5xf64>
+  return %0 : tensor<2x3x5xf64>
+}
+
+func.func @add_positions(%x: tensor<2x3x5xf64>, %t: tensor<4x5xf64>) -> tensor<2x3x5xf64> {
+  // expected-remark @below {{2 products agree}}
+  %0 = tfm.add_positions %x, %t : (tensor<2x3x5xf64>, tensor<4x5xf64>) -> tensor<2x3x5xf64>
+  return %0 : tensor<2x3x5xf64>
+}
+
+func.func @rope_of_a_part(%x: tensor<2x3x12xf64>) -> tensor<2x3x12xf64> {
+  // expected-remark @below {{1 products agree}}
+  %0 = tfm.rope %x {head_dim = 6, frequencies = array<f64: 1.0, 0.3>} : (tensor<2x3x12xf64>) -> tensor<2x3x12xf64>
+  return %0 : tensor<2x3x12xf64>
+}
+
+func.func @attention_with_a_window_and_a_cap(
+    %q: tensor<2x5x12xf64>, %k: tensor<2x5x6xf64>, %v: tensor<2x5x6xf64>) -> tensor<2x5x12xf64> {
+  // expected-remark @below {{3 products agree}}
+  %0, %lse = tfm.attention %q, %k, %v {heads = 4, kv_heads = 2, scale = 0.6, causal = true, window = 3, softcap = 0.7}
+    : (tensor<2x5x12xf64>, tensor<2x5x6xf64>, tensor<2x5x6xf64>) -> (tensor<2x5x12xf64>, tensor<2x4x5xf64>)
+  return %0 : tensor<2x5x12xf64>
+}
+
+func.func @gelu(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
+  // expected-remark @below {{1 products agree}}
+  %0 = tfm.gelu %x : (tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
+  return %0 : tensor<2x3x4xf64>
+}
+
+func.func @gelu_approximate(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
+  // expected-remark @below {{1 products agree}}
+  %0 = tfm.gelu %x {approximate} : (tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
+  return %0 : tensor<2x3x4xf64>
+}
+
+func.func @softcap(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
+  // expected-remark @below {{1 products agree}}
+  %0 = tfm.softcap %x {cap = 0.8} : (tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
+  return %0 : tensor<2x3x4xf64>
+}
+
+func.func @scale(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
+  // expected-remark @below {{1 products agree}}
+  %0 = tfm.scale %x {factor = -1.75} : (tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
+  return %0 : tensor<2x3x4xf64>
+}
+
+func.func @mul(%a: tensor<2x3x4xf64>, %b: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
+  // expected-remark @below {{2 products agree}}
+  %0 = tfm.mul %a, %b : (tensor<2x3x4xf64>, tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
+  return %0 : tensor<2x3x4xf64>
+}

@@ -7,7 +7,7 @@ parameter and the loss (tensor "loss"), computed by `transformers` in float32 on
 the samples that `gtp-run --seed=3` draws for step 1.
 
     pip install torch transformers safetensors
-    test/Run/Inputs/make_torch_reference.py test/Run/Inputs/torch
+    test/Run/Inputs/make_torch_reference.py test/Run/Inputs/torch [MODEL...]
 """
 import json
 import pathlib
@@ -26,6 +26,8 @@ VOCABULARY, SEQUENCE, BATCH, SEED = 131, 8, 12, 3
 COMMON = dict(vocab_size=VOCABULARY, hidden_size=36, intermediate_size=52, num_hidden_layers=2,
               num_attention_heads=6, num_key_value_heads=2, head_dim=8, max_position_embeddings=64,
               rms_norm_eps=1e-5, initializer_range=0.02, hidden_act="silu", attention_bias=False)
+# Families whose heads are hidden / heads.
+PLAIN = {k: v for k, v in COMMON.items() if k not in ("head_dim", "attention_bias")}
 LLAMA3 = dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=16)
 MODELS = {
@@ -35,11 +37,38 @@ MODELS = {
                        rope_scaling=LLAMA3, mlp_bias=False),
     "qwen3": dict(COMMON, model_type="qwen3", tie_word_embeddings=False, rope_theta=1000000.0,
                   rope_scaling=None, use_sliding_window=False),
+    "mistral": dict(COMMON, model_type="mistral", tie_word_embeddings=False, rope_theta=10000.0,
+                    sliding_window=3),
+    "qwen2": dict(PLAIN, model_type="qwen2", tie_word_embeddings=True, rope_theta=1000000.0,
+                  use_sliding_window=False),
+    "phi3": dict(PLAIN, model_type="phi3", tie_word_embeddings=False, rope_theta=10000.0,
+                 sliding_window=5, partial_rotary_factor=0.7, pad_token_id=None),
+    "olmo2": dict(PLAIN, model_type="olmo2", tie_word_embeddings=False, rope_theta=500000.0,
+                  pad_token_id=None),
+    "gpt2": dict(model_type="gpt2", vocab_size=VOCABULARY, n_embd=36, n_layer=2, n_head=4,
+                 n_positions=13, activation_function="gelu_new", layer_norm_epsilon=1e-5,
+                 initializer_range=0.02, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+                 tie_word_embeddings=True),
+    "gpt_neox": dict(model_type="gpt_neox", vocab_size=VOCABULARY, hidden_size=40,
+                     intermediate_size=52, num_hidden_layers=2, num_attention_heads=5,
+                     max_position_embeddings=64, layer_norm_eps=1e-5, initializer_range=0.02,
+                     hidden_act="gelu", rotary_pct=0.25, rotary_emb_base=10000,
+                     use_parallel_residual=True, tie_word_embeddings=False),
+    "gpt_neox-serial": dict(model_type="gpt_neox", vocab_size=VOCABULARY, hidden_size=24,
+                            intermediate_size=36, num_hidden_layers=1, num_attention_heads=3,
+                            max_position_embeddings=64, layer_norm_eps=1e-5,
+                            initializer_range=0.02, hidden_act="gelu_new", rotary_pct=1.0,
+                            rotary_emb_base=5000, use_parallel_residual=False,
+                            tie_word_embeddings=True),
+    "gemma2": dict({k: v for k, v in COMMON.items() if k != "hidden_act"}, model_type="gemma2",
+                   hidden_activation="gelu_pytorch_tanh", tie_word_embeddings=True,
+                   rope_theta=10000.0, sliding_window=3, query_pre_attn_scalar=12,
+                   attn_logit_softcapping=2.0, final_logit_softcapping=3.0, pad_token_id=None),
 }
 
 
 def build(config):
-    kind = {"llama": transformers.LlamaConfig, "qwen3": transformers.Qwen3Config}[config["model_type"]]
+    kind = transformers.AutoConfig.for_model(config["model_type"]).__class__
     fields = {k: v for k, v in config.items() if k != "model_type"}
     model = transformers.AutoModelForCausalLM.from_config(kind(**fields), attn_implementation="eager")
     return model.to(torch.float32)
@@ -48,6 +77,8 @@ def build(config):
 def main():
     root = pathlib.Path(sys.argv[1])
     for number, (name, config) in enumerate(MODELS.items()):
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
         out = root / name
         out.mkdir(parents=True, exist_ok=True)
         (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
@@ -55,9 +86,10 @@ def main():
         random = np.random.default_rng(number)
         model = build(config)
         with torch.no_grad():
-            for parameter in model.parameters():
+            for weight, parameter in model.named_parameters():
                 spread = 0.2 if parameter.dim() > 1 else 0.3
-                parameter.copy_(torch.randn_like(parameter) * spread + (parameter.dim() == 1))
+                centre = float(parameter.dim() == 1 and not weight.endswith(".bias"))
+                parameter.copy_(torch.randn_like(parameter) * spread + centre)
         names = dict(model.named_parameters())  # a tied weight once
         save_file({k: v.detach().contiguous() for k, v in names.items()}, out / "weights.safetensors")
 

@@ -125,6 +125,149 @@ void testRmsNorm(bool gradient) {
   }
 }
 
+Tensor layerNorm(const std::vector<Tensor> &in) {
+  const Tensor &x = in[0], &weight = in[1];
+  size_t group = weight.values.size();
+  auto size = static_cast<double>(group);
+  Tensor y(x.dims);
+  for (size_t start = 0; start < x.values.size(); start += group) {
+    double mean = 0, variance = 0;
+    for (size_t i = start; i < start + group; ++i)
+      mean += x.values[i] / size;
+    for (size_t i = start; i < start + group; ++i)
+      variance += (x.values[i] - mean) * (x.values[i] - mean) / size;
+    for (size_t i = 0; i < group; ++i)
+      y.values[start + i] = (x.values[start + i] - mean) /
+                            std::sqrt(variance + 1e-5) * weight.values[i];
+  }
+  return y;
+}
+
+void testLayerNorm(bool gradient) {
+  for (auto [rows, groups, size] :
+       {std::array<uint64_t, 3>{5, 1, 11}, {3, 4, 6}}) {
+    Tensor x = randomTensor({1, rows, groups * size}, 31);
+    Tensor weight = randomTensor({size}, 32);
+    Tensor dy = randomTensor(x.dims, 33);
+    KernelCase test(gradient ? "layer_norm_grad" : "layer_norm");
+    if (gradient)
+      test.in(dy)
+          .in(x)
+          .in(weight)
+          .out(differentiate(layerNorm, {x, weight}, 0, dy))
+          .out(differentiate(layerNorm, {x, weight}, 1, dy))
+          .tolerance(5e-5);
+    else
+      test.in(x).in(weight).out(layerNorm({x, weight}));
+    test.real("eps", 1e-5).check();
+  }
+}
+
+/// rms_norm whose weight counts from 1.
+void testUnitOffset(bool gradient) {
+  Tensor x = randomTensor({1, 3, 12}, 34), weight = randomTensor({6}, 35);
+  Tensor dy = randomTensor(x.dims, 36);
+  auto forward = [](std::vector<Tensor> in) {
+    for (double &value : in[1].values)
+      value += 1;
+    return rmsNorm(in);
+  };
+  KernelCase test(gradient ? "rms_norm_grad" : "rms_norm");
+  if (gradient)
+    test.in(dy)
+        .in(x)
+        .in(weight)
+        .out(differentiate(forward, {x, weight}, 0, dy))
+        .out(differentiate(forward, {x, weight}, 1, dy))
+        .tolerance(5e-5);
+  else
+    test.in(x).in(weight).out(forward({x, weight}));
+  test.real("eps", 1e-5).integer("unit_offset", 1).check();
+}
+
+//===-- biases, positions -------------------------------------------------===//
+
+/// x plus a table whose elements repeat.
+Tensor addTable(const std::vector<Tensor> &in, size_t period) {
+  return map(in[0], [&](size_t i) {
+    return in[0].values[i] + in[1].values[i % period];
+  });
+}
+
+void testTable(const std::string &name) {
+  Tensor x = randomTensor({3, 4, 5}, 37), dy = randomTensor(x.dims, 38);
+  bool bias = name == "add_bias" || name == "bias_grad";
+  // The table has rows that no position uses.
+  Tensor table = randomTensor(bias ? Dims{5} : Dims{6, 5}, 39);
+  auto forward = [&](const std::vector<Tensor> &in) {
+    return addTable(in, bias ? 5 : 20);
+  };
+  KernelCase test(name);
+  if (name == "bias_grad" || name == "positions_grad")
+    test.in(dy).out(differentiate(forward, {x, table}, 1, dy)).check();
+  else
+    test.in(x).in(table).out(forward({x, table})).check();
+}
+
+//===-- gelu, softcap, products -------------------------------------------===//
+
+double gaussian(double x, bool approximate) {
+  if (approximate)
+    return (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) /
+           2;
+  return (1 + std::erf(x / std::sqrt(2.0))) / 2;
+}
+
+/// A kernel of one input, or its gradient.
+void testUnary(const std::string &name, bool gradient,
+               const std::function<double(double)> &f,
+               const std::function<void(KernelCase &)> &configure) {
+  Tensor x = randomTensor({2, 3, 13}, 40);
+  for (double &value : x.values)
+    value *= 6;
+  Tensor dy = randomTensor(x.dims, 41);
+  auto forward = [&](const std::vector<Tensor> &in) {
+    return map(in[0], [&](size_t i) { return f(in[0].values[i]); });
+  };
+  KernelCase test(name);
+  if (gradient)
+    test.in(dy).in(x).out(differentiate(forward, {x}, 0, dy));
+  else
+    test.in(x).out(forward({x}));
+  configure(test);
+  test.check();
+}
+
+void testGelu(bool gradient) {
+  for (bool approximate : {false, true})
+    testUnary(
+        gradient ? "gelu_grad" : "gelu", gradient,
+        [=](double x) { return x * gaussian(x, approximate); },
+        [=](KernelCase &test) { test.integer("approximate", approximate); });
+}
+
+void testSoftcap(bool gradient) {
+  testUnary(
+      gradient ? "softcap_grad" : "softcap", gradient,
+      [](double x) { return 2.5 * std::tanh(x / 2.5); },
+      [](KernelCase &test) { test.real("cap", 2.5); });
+}
+
+void testScale() {
+  testUnary(
+      "scale", false, [](double x) { return -1.75 * x; },
+      [](KernelCase &test) { test.real("factor", -1.75); });
+}
+
+void testMul() {
+  Tensor a = randomTensor({2, 3, 5}, 42), b = randomTensor(a.dims, 43);
+  KernelCase("mul")
+      .in(a)
+      .in(b)
+      .out(map(a, [&](size_t i) { return a.values[i] * b.values[i]; }))
+      .check();
+}
+
 Tensor swiglu(const std::vector<Tensor> &in) {
   return map(in[0], [&](size_t i) {
     double gate = in[0].values[i];
@@ -153,29 +296,32 @@ void testSwiglu(bool gradient) {
 
 void testRope() {
   constexpr uint64_t length = 5, heads = 3, head = 6;
-  const std::vector<double> frequencies = {1, 0.37, 0.011};
   Tensor x = randomTensor({2, length, heads * head}, 10);
-  for (int inverse : {0, 1}) {
-    Tensor y(x.dims);
-    for (uint64_t row = 0; row < x.rows(); ++row)
-      for (uint64_t h = 0; h < heads; ++h)
-        for (uint64_t i = 0; i < head / 2; ++i) {
-          double a = static_cast<double>(row % length) * frequencies[i] *
-                     (inverse ? -1 : 1);
-          double low = x.at(row, h * head + i);
-          double high = x.at(row, h * head + i + head / 2);
-          y.at(row, h * head + i) = low * std::cos(a) - high * std::sin(a);
-          y.at(row, h * head + i + head / 2) =
-              high * std::cos(a) + low * std::sin(a);
-        }
-    KernelCase("rope")
-        .in(x)
-        .out(y)
-        .integer("head_dim", head)
-        .integer("inverse", inverse)
-        .constant("frequencies", frequencies)
-        .check();
-  }
+  // The second turns a part of each head only.
+  for (const std::vector<double> &frequencies :
+       {std::vector<double>{1, 0.37, 0.011}, std::vector<double>{1, 0.37}})
+    for (int inverse : {0, 1}) {
+      uint64_t half = frequencies.size();
+      Tensor y = x;
+      for (uint64_t row = 0; row < x.rows(); ++row)
+        for (uint64_t h = 0; h < heads; ++h)
+          for (uint64_t i = 0; i < half; ++i) {
+            double a = static_cast<double>(row % length) * frequencies[i] *
+                       (inverse ? -1 : 1);
+            double low = x.at(row, h * head + i);
+            double high = x.at(row, h * head + i + half);
+            y.at(row, h * head + i) = low * std::cos(a) - high * std::sin(a);
+            y.at(row, h * head + i + half) =
+                high * std::cos(a) + low * std::sin(a);
+          }
+      KernelCase("rope")
+          .in(x)
+          .out(y)
+          .integer("head_dim", head)
+          .integer("inverse", inverse)
+          .constant("frequencies", frequencies)
+          .check();
+    }
 }
 
 //===-- attention ---------------------------------------------------------===//
@@ -183,6 +329,8 @@ void testRope() {
 struct AttentionShape {
   uint64_t batch, length, heads, kvHeads, head;
   bool causal;
+  uint64_t window = 0;
+  double softcap = 0;
 };
 
 /// Returns out, or lse if asked.
@@ -196,18 +344,22 @@ Tensor attention(const AttentionShape &s, double scale,
         uint64_t kv = h / (s.heads / s.kvHeads), row = b * s.length + i;
         std::vector<double> p;
         double sum = 0;
-        for (uint64_t j = 0; j < (s.causal ? i + 1 : s.length); ++j) {
+        uint64_t first = s.window && i >= s.window ? i + 1 - s.window : 0;
+        for (uint64_t j = first; j < (s.causal ? i + 1 : s.length); ++j) {
           double dot = 0;
           for (uint64_t d = 0; d < s.head; ++d)
             dot += q.at(row, h * s.head + d) *
                    k.at(b * s.length + j, kv * s.head + d);
-          p.push_back(std::exp(scale * dot));
+          double score = scale * dot;
+          if (s.softcap > 0)
+            score = s.softcap * std::tanh(score / s.softcap);
+          p.push_back(std::exp(score));
           sum += p.back();
         }
         for (uint64_t j = 0; j < p.size(); ++j)
           for (uint64_t d = 0; d < s.head; ++d)
             out.at(row, h * s.head + d) +=
-                p[j] / sum * v.at(b * s.length + j, kv * s.head + d);
+                p[j] / sum * v.at(b * s.length + first + j, kv * s.head + d);
         lse.at(b * s.heads + h, i) = std::log(sum);
       }
   return wantLse ? lse : out;
@@ -215,10 +367,14 @@ Tensor attention(const AttentionShape &s, double scale,
 
 void testAttention(bool gradient) {
   const double scale = 0.3;
-  // The last is longer than a block of query rows.
+  // The last ones are longer than a block of query rows.
   for (AttentionShape s : {AttentionShape{2, 5, 6, 2, 3, true},
                            AttentionShape{1, 4, 3, 3, 2, false},
                            AttentionShape{1, 1, 1, 1, 1, true},
+                           AttentionShape{2, 5, 4, 2, 3, true, 3, 0},
+                           AttentionShape{1, 4, 2, 2, 3, true, 0, 0.7},
+                           AttentionShape{1, 67, 2, 1, 1, true, 1, 0},
+                           AttentionShape{1, 67, 2, 1, 1, true, 20, 0.5},
                            AttentionShape{1, 67, 2, 1, 1, true}}) {
     if (gradient && s.length > 60)
       s.length = 66;
@@ -243,8 +399,12 @@ void testAttention(bool gradient) {
         .integer("heads", static_cast<int64_t>(s.heads))
         .integer("kv_heads", static_cast<int64_t>(s.kvHeads))
         .real("scale", scale)
-        .integer("causal", s.causal)
-        .check();
+        .integer("causal", s.causal);
+    if (s.window)
+      test.integer("window", static_cast<int64_t>(s.window));
+    if (s.softcap > 0)
+      test.real("softcap", s.softcap);
+    test.check();
   }
 }
 
@@ -481,8 +641,11 @@ void testOptimizer(bool adam) {
 const std::map<std::string, std::function<void()>> cases = {
     {"adamw", [] { testOptimizer(true); }},
     {"add", testAdd},
+    {"add_bias", [] { testTable("add_bias"); }},
+    {"add_positions", [] { testTable("add_positions"); }},
     {"attention", [] { testAttention(false); }},
     {"attention_grad", [] { testAttention(true); }},
+    {"bias_grad", [] { testTable("bias_grad"); }},
     {"cast", testCast},
     {"clip_scale", testClipScale},
     {"concat", testConcat},
@@ -492,14 +655,31 @@ const std::map<std::string, std::function<void()>> cases = {
     {"embedding", [] { testEmbedding(false); }},
     {"embedding_grad", [] { testEmbedding(true); }},
     {"full", testFull},
+    {"gelu", [] { testGelu(false); }},
+    {"gelu_grad", [] { testGelu(true); }},
     {"keep_first", testKeepFirst},
+    {"layer_norm", [] { testLayerNorm(false); }},
+    {"layer_norm_grad", [] { testLayerNorm(true); }},
     {"linear", [] { testLinear("linear"); }},
     {"linear_dgrad", [] { testLinear("linear_dgrad"); }},
     {"linear_wgrad", [] { testLinear("linear_wgrad"); }},
-    {"rms_norm", [] { testRmsNorm(false); }},
-    {"rms_norm_grad", [] { testRmsNorm(true); }},
+    {"mul", testMul},
+    {"positions_grad", [] { testTable("positions_grad"); }},
+    {"rms_norm",
+     [] {
+       testRmsNorm(false);
+       testUnitOffset(false);
+     }},
+    {"rms_norm_grad",
+     [] {
+       testRmsNorm(true);
+       testUnitOffset(true);
+     }},
     {"rope", testRope},
+    {"scale", testScale},
     {"sgd", [] { testOptimizer(false); }},
+    {"softcap", [] { testSoftcap(false); }},
+    {"softcap_grad", [] { testSoftcap(true); }},
     {"sum_squares", testSumSquares},
     {"swiglu", [] { testSwiglu(false); }},
     {"swiglu_grad", [] { testSwiglu(true); }},

@@ -49,6 +49,41 @@ struct Fixture {
 
 } // namespace
 
+TEST(ParameterStore, CheckpointLayoutsAreUndoneAndRedone) {
+  plan::pb::Parameter parameter;
+  parameter.add_shape(12);
+  parameter.add_shape(2);
+  plan::pb::CheckpointTensor *tensor = parameter.add_tensors();
+  tensor->set_rows(12);
+  std::vector<float> there(24);
+  for (size_t i = 0; i < there.size(); ++i)
+    there[i] = static_cast<float>(i);
+
+  tensor->set_transposed(true);
+  EXPECT_EQ(tensorShape(parameter, 0), (std::vector<uint64_t>{2, 12}));
+  std::vector<float> here = there;
+  changeLayout(parameter, 0, LayoutChange::ToParameter, here.data());
+  for (size_t row = 0; row < 12; ++row)
+    for (size_t column = 0; column < 2; ++column)
+      EXPECT_EQ(here[row * 2 + column], there[column * 12 + row]);
+  changeLayout(parameter, 0, LayoutChange::ToCheckpoint, here.data());
+  EXPECT_EQ(here, there);
+
+  // Two heads of q, k and v of two rows each.
+  tensor->set_transposed(false);
+  tensor->set_interleaved_groups(2);
+  tensor->set_interleaved_parts(3);
+  EXPECT_EQ(tensorShape(parameter, 0), (std::vector<uint64_t>{12, 2}));
+  changeLayout(parameter, 0, LayoutChange::ToParameter, here.data());
+  for (size_t part = 0; part < 3; ++part)
+    for (size_t head = 0; head < 2; ++head)
+      for (size_t i = 0; i < 4; ++i)
+        EXPECT_EQ(here[(part * 2 + head) * 4 + i],
+                  there[(head * 3 + part) * 4 + i]);
+  changeLayout(parameter, 0, LayoutChange::ToCheckpoint, here.data());
+  EXPECT_EQ(here, there);
+}
+
 TEST(ParameterStore, AnyMeshGetsAndGivesBackTheSameWeights) {
   std::string expected;
   for (const Axes &axes :
