@@ -124,6 +124,8 @@ OwningOpRef<ModuleOp> gtp::importGptNeoX(const ConfigObject &object,
     logits = model.tiedLinear("embed_out", x, "gpt_neox.embed_in");
   } else {
     logits = model.linear("embed_out", x, config.vocabulary);
+    // What transformers calls it since version 5.
+    model.tie("embed_out", "lm_head");
   }
   ModelDescription description;
   description.family = "gpt_neox";

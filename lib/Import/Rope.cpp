@@ -119,7 +119,10 @@ static int64_t readTurning(const ConfigObject &config,
   }
   const ConfigObject &object = inner ? *scaling : config;
   StringRef key = inner ? kFactor : StringRef(keys.partKey);
-  double part = inner ? *inner : config.numberOr(keys.partKey, keys.part, 0.0);
+  // That all of a head turns goes without saying.
+  double part = inner              ? *inner
+                : keys.part == 1.0 ? config.number(key, 0.0).value_or(1.0)
+                                   : config.numberOr(key, keys.part, 0.0);
   auto turning =
       static_cast<int64_t>(static_cast<double>(headDim) * std::min(part, 1.0));
   if (part > 1.0 || turning < 2 || turning % 2 != 0)

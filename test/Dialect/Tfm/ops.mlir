@@ -186,22 +186,22 @@ func.func @norms_and_biases(%x: tensor<2x3x4xbf16>, %w: tensor<4xbf16>, %t: tens
 // CHECK-LABEL: @activations
 func.func @activations(%x: tensor<2x3x4xbf16>) {
   // CHECK: tfm.gelu %{{.*}} {approximate} : (tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
-  // expected-remark @below {{(a b c) -> (a b c); memory}}
+  // expected-remark @below {{(a b c) -> (a b c), on shards; memory}}
   %0 = tfm.gelu %x {approximate} : (tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
   // CHECK: tfm.gelu_grad %{{.*}}, %{{.*}} : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
-  // expected-remark @below {{(a b c) (a b c) -> (a b c); memory}}
+  // expected-remark @below {{(a b c) (a b c) -> (a b c), on shards; memory}}
   %1 = tfm.gelu_grad %x, %x : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
   // CHECK: tfm.softcap %{{.*}} {cap = 3.000000e+01 : f64}
-  // expected-remark @below {{(a b c) -> (a b c); memory}}
+  // expected-remark @below {{(a b c) -> (a b c), on shards; memory}}
   %2 = tfm.softcap %x {cap = 30.0} : (tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
   // CHECK: tfm.softcap_grad %{{.*}}, %{{.*}} {cap = 3.000000e+01 : f64}
-  // expected-remark @below {{(a b c) (a b c) -> (a b c); memory}}
+  // expected-remark @below {{(a b c) (a b c) -> (a b c), on shards; memory}}
   %3 = tfm.softcap_grad %x, %x {cap = 30.0} : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
   // CHECK: tfm.scale %{{.*}} {factor = 4.800000e+01 : f64}
-  // expected-remark @below {{(a b c) -> (a b c), linear; memory}}
+  // expected-remark @below {{(a b c) -> (a b c), linear, on shards; memory}}
   %4 = tfm.scale %x {factor = 48.0} : (tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
   // CHECK: tfm.mul %{{.*}}, %{{.*}} : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
-  // expected-remark @below {{(a b c) (a b c) -> (a b c); memory}}
+  // expected-remark @below {{(a b c) (a b c) -> (a b c), on shards; memory}}
   %5 = tfm.mul %x, %x : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<2x3x4xbf16>
   return
 }

@@ -91,6 +91,8 @@ def main():
                 centre = float(parameter.dim() == 1 and not weight.endswith(".bias"))
                 parameter.copy_(torch.randn_like(parameter) * spread + centre)
         names = dict(model.named_parameters())  # a tied weight once
+        if config["model_type"] == "gpt_neox" and "lm_head.weight" in names:
+            names["embed_out.weight"] = names.pop("lm_head.weight")  # as checkpoints name it
         save_file({k: v.detach().contiguous() for k, v in names.items()}, out / "weights.safetensors")
 
         tokens = random.integers(0, VOCABULARY, 400).astype("<u2")
