@@ -47,8 +47,8 @@ struct OperandSpec {
   bool strided = false;
   /// The activation that tells one use of a weight from another: a forward
   /// kernel and the gradient kernel of the same use read the same value here.
-  /// On a weight and its gradient, where that needs no activation (a bias): uses
-  /// are counted but not told apart.
+  /// On a weight and its gradient, where that needs no activation (a bias):
+  /// uses are counted but not told apart.
   bool identifiesUse = false;
 };
 
