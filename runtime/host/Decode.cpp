@@ -53,7 +53,8 @@ private:
 static Status needsFloat32(const std::string &what) {
   return Status::error("the host backend runs float32 plans; this plan " +
                        what +
-                       " bf16: compile with --dtype=f32, or check the plan "
+                       " bf16: compile with --dtype=f32 and without bf16 in "
+                       "--grad-dtype and --reduce-dtype, or check the plan "
                        "with --verify-only");
 }
 

@@ -32,7 +32,8 @@ void checkMesh(Context &c) {
     if (axis.degree() > 1 && !isDataAxis(axis))
       c.fail("unsupported", "mesh axis '" + axis.name() + "' of degree " +
                                 std::to_string(axis.degree()) +
-                                ": only dp and gtp may exceed 1 for now");
+                                ": this version takes degrees above 1 of dp "
+                                "and gtp only");
   if (c.plan.expert_mesh().axes_size())
     c.fail("unsupported", "an expert mesh is not supported yet");
 }
