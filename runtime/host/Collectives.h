@@ -10,28 +10,14 @@
 #ifndef GTP_RUNTIME_HOST_COLLECTIVES_H
 #define GTP_RUNTIME_HOST_COLLECTIVES_H
 
+#include "CollectiveSpec.h"
 #include "Kernel.h"
 #include "Wait.h"
 
 namespace gtp::rt::host {
 
-/// A collective of a plan, checked and reduced to what running it needs.
-struct CollectiveSpec {
-  plan::pb::Collective::Kind kind;
-  plan::pb::Collective::Reduce reduce;
-  plan::pb::DType type;
-  plan::pb::DType accumulation;
-  /// Elements of the source of each coalesced member.
-  std::vector<uint64_t> counts;
-
-  /// What an ALL_REDUCE needs in its group.
-  uint64_t scratchBytes() const;
-};
-
-/// Fails when the host does not implement what the collective means, or when
-/// counts do not fit a group of `groupSize` ranks.
-StatusOr<CollectiveSpec> readCollective(const plan::pb::Collective &collective,
-                                        uint32_t groupSize);
+/// What an ALL_REDUCE needs in its group.
+uint64_t scratchBytes(const CollectiveSpec &spec);
 
 /// The ranks that meet in the collectives of one communicator.
 class CollectiveGroup {

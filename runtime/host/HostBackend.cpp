@@ -3,6 +3,8 @@
 #include "gtp-rt/HostBackend.h"
 
 #include "Blas.h"
+#include "HostTarget.h"
+#include "Poison.h"
 #include "Worker.h"
 
 #include "gtp/Plan/Layout.h"
@@ -43,7 +45,6 @@ public:
 private:
   StatusOr<std::byte *> locate(uint64_t rank, uint32_t buffer, uint64_t offset,
                                uint64_t size);
-  StatusOr<uint32_t> updateRegion(uint32_t program) const;
   Status runRegions(uint32_t program, uint32_t first, uint32_t end,
                     std::chrono::nanoseconds &budget);
   std::string describeFailure() const;
@@ -84,7 +85,7 @@ Status HostBackend::start() {
           if (operation.isCollective() && operation.communicator == c) {
             const CollectiveSpec &spec = operation.collective;
             members = std::max(members, spec.counts.size());
-            scratch = std::max(scratch, spec.scratchBytes());
+            scratch = std::max(scratch, scratchBytes(spec));
           }
     const Groups &groups = code.communicators[c];
     shared.groups.emplace_back();
@@ -136,21 +137,6 @@ Status HostBackend::readBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
   return Status::ok();
 }
 
-/// Where gradients are whole: the first UPDATE region, which must follow every
-/// BODY region.
-StatusOr<uint32_t> HostBackend::updateRegion(uint32_t program) const {
-  const std::vector<Region> &regions = code.programs[program].regions;
-  uint32_t update = 0;
-  while (update < regions.size() && regions[update].kind != pb::Region::UPDATE)
-    ++update;
-  for (size_t r = update; r < regions.size(); ++r)
-    if (regions[r].kind == pb::Region::BODY)
-      return Status::error("program " + std::to_string(program) +
-                           " updates weights before its last body, so there "
-                           "is no point where its gradients are whole");
-  return update;
-}
-
 Status HostBackend::runStep(uint32_t program,
                             const std::function<Status()> &beforeUpdate) {
   if (program >= code.programs.size())
@@ -162,7 +148,7 @@ Status HostBackend::runStep(uint32_t program,
       std::min(shared.options.stepTimeoutSeconds, 1e9) * 1e9));
   uint32_t first = 0;
   if (beforeUpdate) {
-    GTP_ASSIGN_OR_RETURN(uint32_t update, updateRegion(program));
+    GTP_ASSIGN_OR_RETURN(uint32_t update, updateRegion(code, program));
     GTP_RETURN_IF_ERROR(runRegions(program, 0, update, budget));
     GTP_RETURN_IF_ERROR(beforeUpdate());
     first = update;
@@ -224,7 +210,10 @@ gtp::rt::createHostBackend(const pb::Plan &plan, const BackendOptions &options,
   GTP_RETURN_IF_ERROR(prepareBlas());
   // Sizes come from the plan: memory and threads may not suffice.
   try {
-    GTP_ASSIGN_OR_RETURN(Code code, decode(plan));
+    HostTarget target;
+    GTP_ASSIGN_OR_RETURN(Code code, decode(plan, target));
+    for (Program &program : code.programs)
+      placePoison(plan, program);
     auto backend = std::make_unique<HostBackend>(plan, std::move(code), options,
                                                  std::move(hooks));
     GTP_RETURN_IF_ERROR(backend->start());

@@ -8,22 +8,6 @@ using namespace gtp;
 using namespace gtp::plan;
 using namespace gtp::rt::host;
 
-Shape gtp::rt::host::shapeOf(const pb::Operand &operand) {
-  Shape shape;
-  shape.columns = rowElements(operand);
-  shape.rows =
-      shape.columns ? elementCount(operand).value_or(0) / shape.columns : 0;
-  shape.pitch = rowPitch(operand);
-  shape.elementBytes = dtypeSize(operand.dtype());
-  return shape;
-}
-
-std::string KernelSite::text(size_t index) const {
-  const OperandSpec *operandKind = operandSpec(spec, index, count());
-  return "'" + std::string(operandKind ? operandKind->name : "?") + "' " +
-         describe(operand(index));
-}
-
 Status KernelSite::needFloat32() const {
   for (size_t i = 0; i < count(); ++i)
     if (isFloat(operand(i).dtype()) && operand(i).dtype() != pb::F32)

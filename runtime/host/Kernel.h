@@ -1,21 +1,14 @@
 //===- Kernel.h - How the host backend calls a kernel ---------------------===//
 //
-// A factory turns a call of a plan, already verified against the registry, into
-// a body that only needs addresses. Factories run at load and do everything
-// that is the same in every step; bodies are shared by all ranks, keep no state
-// and allocate nothing.
+// A factory makes a body of a call; bodies are shared by all ranks.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GTP_RUNTIME_HOST_KERNEL_H
 #define GTP_RUNTIME_HOST_KERNEL_H
 
-#include "gtp/Plan/KernelCall.h"
-#include "gtp/Plan/Operand.h"
-#include "gtp/Support/Status.h"
+#include "CallSite.h"
 
-#include <cstddef>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -23,39 +16,10 @@
 
 namespace gtp::rt::host {
 
-/// An operand's elements as rows of its last dimension.
-struct Shape {
-  uint64_t rows = 0;
-  uint64_t columns = 0;
-  uint64_t pitch = 0;
-  uint64_t elementBytes = 0;
-
-  uint64_t elements() const { return rows * columns; }
-};
-
-Shape shapeOf(const plan::pb::Operand &operand);
-
-/// Where an operand is on this rank in this iteration.
-struct Argument {
-  std::byte *data = nullptr;
-  /// Add to what is there.
-  bool add = false;
-};
-
-struct KernelCall {
-  const Argument *arguments;
-  /// The rank's coordinate on each axis of the mesh.
-  const uint64_t *coordinates;
-
-  float *f32(size_t operand) const { return as<float>(operand); }
-  template <typename T>
-  T *as(size_t operand) const {
-    return reinterpret_cast<T *>(arguments[operand].data);
-  }
-  bool add(size_t operand) const { return arguments[operand].add; }
-};
-
-using KernelBody = std::function<Status(const KernelCall &)>;
+using rt::Argument;
+using rt::KernelBody;
+using rt::KernelCall;
+using rt::Shape;
 
 /// cos and sin of every (position, frequency).
 struct RopeTable {
@@ -70,33 +34,11 @@ struct KernelTables {
 };
 
 /// A verified call as a factory sees it.
-class KernelSite {
+class KernelSite : public CallSite {
 public:
-  KernelSite(const plan::pb::Plan &plan, const plan::pb::Kernel &kernel,
-             const plan::KernelSpec &spec, KernelTables &tables)
-      : tables(tables), plan(plan), kernel(kernel), spec(spec) {}
+  KernelSite(const CallSite &site, KernelTables &tables)
+      : CallSite(site), tables(tables) {}
 
-  size_t count() const { return static_cast<size_t>(kernel.operands_size()); }
-  const plan::pb::Operand &operand(size_t index) const {
-    return kernel.operands(static_cast<int>(index));
-  }
-  Shape shape(size_t index) const { return shapeOf(operand(index)); }
-  uint64_t dim(size_t index, int dimension) const {
-    return operand(index).dims(dimension);
-  }
-
-  double real(std::string_view name) const {
-    return plan::floatAttribute(plan, kernel, name);
-  }
-  int64_t integer(std::string_view name) const {
-    return plan::intAttribute(plan, kernel, name);
-  }
-  const plan::pb::FloatList &constant(std::string_view name) const {
-    return *plan::constantAttribute(plan, kernel, name);
-  }
-
-  /// "'q' bf16[2, 4] ...", for messages.
-  std::string text(size_t index) const;
   /// Fails unless every operand of a float type is float32, but for those the
   /// kernel defines as float64.
   Status needFloat32() const;
@@ -104,11 +46,6 @@ public:
   Status needBlasSizes() const;
 
   KernelTables &tables;
-
-private:
-  const plan::pb::Plan &plan;
-  const plan::pb::Kernel &kernel;
-  const plan::KernelSpec &spec;
 };
 
 using KernelFactory = StatusOr<KernelBody> (*)(const KernelSite &);

@@ -7,11 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Program.h"
+#include "Poison.h"
 
 #include <algorithm>
 
 using namespace gtp::plan;
+using namespace gtp::rt;
 using namespace gtp::rt::host;
 
 namespace {

@@ -105,7 +105,8 @@ Status Worker::runOperation(const Operation &operation) {
   }
   if (!operation.isCollective()) {
     annotate(operation, arguments.data());
-    return operation.body({arguments.data(), rank.coordinates.data()});
+    return operation.body(
+        {arguments.data(), rank.coordinates.data(), operation.stream});
   }
   const Groups &groups = shared.code.communicators[operation.communicator];
   uint64_t identity = uint64_t(position.region) << 32 | operation.index;

@@ -3,6 +3,7 @@
 #ifndef GTP_RUNTIME_HOST_WORKER_H
 #define GTP_RUNTIME_HOST_WORKER_H
 
+#include "Collectives.h"
 #include "Program.h"
 #include "Wait.h"
 

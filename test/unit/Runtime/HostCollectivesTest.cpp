@@ -8,6 +8,7 @@
 #include <thread>
 
 using namespace gtp;
+using namespace gtp::rt;
 using namespace gtp::rt::host;
 using namespace gtp::test;
 
@@ -31,7 +32,7 @@ public:
            std::vector<uint64_t> counts, pb::DType type)
       : kind(kind), size(size), counts(counts),
         spec{kind, pb::Collective::SUM, type, type, counts},
-        group(size, counts.size(), spec.scratchBytes()) {
+        group(size, counts.size(), scratchBytes(spec)) {
     for (uint32_t rank = 0; rank < size; ++rank) {
       sources.emplace_back();
       destinations.emplace_back();
@@ -151,7 +152,7 @@ TEST(HostCollectives, FlatOrderInInt64) { testAll<int64_t>(pb::I64); }
 TEST(HostCollectives, AccumulationInFloat64RoundsOnce) {
   CollectiveSpec spec{
       pb::Collective::ALL_REDUCE, pb::Collective::SUM, pb::F32, pb::F64, {1}};
-  CollectiveGroup group(3, 1, spec.scratchBytes());
+  CollectiveGroup group(3, 1, scratchBytes(spec));
   // In float32 the first sum would lose the 1.
   const float values[] = {1e8f, 1, -1e8f};
   float results[3];
@@ -169,7 +170,7 @@ TEST(HostCollectives, AccumulationInFloat64RoundsOnce) {
 TEST(HostCollectives, Maximum) {
   CollectiveSpec spec{
       pb::Collective::ALL_REDUCE, pb::Collective::MAX, pb::I64, pb::I64, {2}};
-  CollectiveGroup group(4, 1, spec.scratchBytes());
+  CollectiveGroup group(4, 1, scratchBytes(spec));
   std::atomic<bool> ended{false};
   onThreads(4, [&](uint32_t me) {
     int64_t values[] = {me == 2 ? 9 : -5, -static_cast<int64_t>(me) - 1};
@@ -219,7 +220,7 @@ TEST(HostCollectives, EndedWhileWaiting) {
 TEST(HostCollectives, OverlapMustBeExact) {
   CollectiveSpec spec{
       pb::Collective::ALL_REDUCE, pb::Collective::SUM, pb::F32, pb::F32, {2}};
-  CollectiveGroup group(1, 1, spec.scratchBytes());
+  CollectiveGroup group(1, 1, scratchBytes(spec));
   float values[3] = {};
   std::atomic<bool> ended{false};
   Argument in{reinterpret_cast<std::byte *>(values)};

@@ -1,4 +1,4 @@
-//===- Decode.cpp - From a plan to what the host's workers walk -----------===//
+//===- Decode.cpp - From a plan to what a backend walks -------------------===//
 
 #include "Program.h"
 
@@ -6,22 +6,17 @@
 #include "gtp/Plan/Layout.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
-#include <unistd.h>
 
 using namespace gtp;
 using namespace gtp::plan;
-using namespace gtp::rt::host;
+using namespace gtp::rt;
 
 namespace {
 
-/// Every rank has a thread a stream.
-constexpr uint64_t kMaxHostRanks = 4096;
-
 class Decoder {
 public:
-  explicit Decoder(const pb::Plan &plan) : plan(plan) {}
+  Decoder(const pb::Plan &plan, Target &target) : plan(plan), target(target) {}
   Status run();
 
   Code code;
@@ -46,43 +41,27 @@ private:
                   Operation &decoded);
 
   const pb::Plan &plan;
+  Target &target;
 };
 
 } // namespace
 
-static Status needsFloat32(const std::string &what) {
-  return Status::error("the host backend runs float32 plans; this plan " +
-                       what +
-                       " bf16: compile with --dtype=f32 and without bf16 in "
-                       "--grad-dtype and --reduce-dtype, or check the plan "
-                       "with --verify-only");
-}
-
-static uint64_t machineBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 Status Decoder::readMesh() {
   GTP_RETURN_IF_ERROR(verifyMesh(plan.mesh()));
   code.ranks = rankCount(plan.mesh());
-  if (code.ranks > kMaxHostRanks)
-    return Status::error("the mesh has " + std::to_string(code.ranks) +
-                         " ranks; the host backend runs up to " +
-                         std::to_string(kMaxHostRanks) +
-                         " as threads: compile for a smaller mesh");
   // A mask of axes is 64 bits.
   if (plan.mesh().axes_size() > 63)
     return Status::error("the mesh has " +
                          std::to_string(plan.mesh().axes_size()) +
-                         " axes; the host backend takes 63");
+                         " axes; a backend takes 63");
   return Status::ok();
 }
 
 Status Decoder::readMemory() {
   if (plan.memory_size() != 1)
     return Status::error("the plan has " + std::to_string(plan.memory_size()) +
-                         " memory regions; the host backend needs one arena");
+                         " memory regions; " + target.name() +
+                         " needs one arena");
   code.arenaBytes = plan.memory(0).size();
   code.arenaAlignment = std::max<uint64_t>(plan.memory(0).alignment(), 256);
   if (code.arenaAlignment & (code.arenaAlignment - 1) ||
@@ -90,15 +69,7 @@ Status Decoder::readMemory() {
     return Status::error("the arena's alignment is " +
                          std::to_string(code.arenaAlignment) +
                          "; it must be a power of two up to 2^30");
-  std::optional<uint64_t> total = checkedMul(code.arenaBytes, code.ranks);
-  uint64_t machine = machineBytes();
-  if (!total || *total > machine)
-    return Status::error(
-        std::to_string(code.ranks) + " ranks of " +
-        std::to_string(code.arenaBytes) +
-        " bytes each do not fit this machine's memory of " +
-        std::to_string(machine) +
-        " bytes; compile for fewer ranks or with a --memory-budget");
+  GTP_RETURN_IF_ERROR(target.checkMemory(code.ranks, code.arenaBytes));
   for (int i = 0; i < plan.buffers_size(); ++i) {
     const pb::Buffer &buffer = plan.buffers(i);
     std::optional<uint64_t> end = checkedAdd(buffer.offset(), buffer.size());
@@ -131,8 +102,7 @@ StatusOr<Place> Decoder::readPlace(const pb::Operand &operand, uint64_t repeat,
     return Status::error("operand " + describe(operand) + " of buffer " +
                          std::to_string(operand.buffer()) + " " + what);
   };
-  if (operand.dtype() == pb::BF16)
-    return needsFloat32("has operands in");
+  GTP_RETURN_IF_ERROR(target.checkType(operand.dtype()));
   if (operand.buffer() >= code.buffers.size())
     return wrong("names a buffer that does not exist");
   std::optional<uint64_t> end = byteExtent(operand);
@@ -184,10 +154,9 @@ Status Decoder::addPlace(const pb::Operand &operand, uint64_t repeat,
 
 Status Decoder::readKernel(const pb::Kernel &kernel, uint64_t repeat,
                            Operation &decoded) {
-  // First, so that a bf16 plan is refused for what it is.
+  // First, so that a type that cannot be run is refused for what it is.
   for (const pb::Operand &operand : kernel.operands())
-    if (operand.dtype() == pb::BF16)
-      return needsFloat32("computes in");
+    GTP_RETURN_IF_ERROR(target.checkType(operand.dtype()));
   GTP_RETURN_IF_ERROR(verifyKernelCall(plan, kernel));
   std::string name(kernelName(plan, kernel));
   const KernelSpec &spec = *lookupKernel(name);
@@ -202,10 +171,7 @@ Status Decoder::readKernel(const pb::Kernel &kernel, uint64_t repeat,
       return Status::error("kernel " + name +
                            ": its scratch is not aligned to 8 bytes");
   }
-  KernelFactory factory = lookupFactory(name);
-  if (!factory)
-    return Status::error("kernel " + name + " has no host implementation");
-  auto body = factory(KernelSite(plan, kernel, spec, code.tables));
+  auto body = target.kernel(CallSite(plan, kernel, spec));
   if (!body.isOk())
     return std::move(body).status().in("kernel " + name);
   decoded.body = std::move(*body);
@@ -217,14 +183,14 @@ Status Decoder::readCollective(const pb::Collective &collective,
   if (collective.communicator() >= code.communicators.size())
     return Status::error("the collective names a communicator that does not "
                          "exist");
-  if (collective.wire() == pb::BF16)
-    return needsFloat32("reduces in");
+  if (collective.kind() != pb::Collective::ALL_GATHER)
+    GTP_RETURN_IF_ERROR(target.checkType(collective.wire()));
   for (const pb::Operand &source : collective.sources())
     GTP_RETURN_IF_ERROR(addPlace(source, repeat, Access::Read, decoded));
   for (const pb::Operand &destination : collective.destinations())
     GTP_RETURN_IF_ERROR(addPlace(destination, repeat, Access::Write, decoded));
   decoded.communicator = collective.communicator();
-  auto spec = gtp::rt::host::readCollective(
+  auto spec = gtp::rt::readCollective(
       collective, code.communicators[collective.communicator()].size);
   if (!spec.isOk())
     return std::move(spec).status().in("the collective cannot run");
@@ -243,13 +209,7 @@ Status Decoder::readCopy(const pb::Copy &copy, uint64_t repeat,
     return Status::error("the copy's source " + describe(copy.source()) +
                          " and destination " + describe(copy.destination()) +
                          " differ in shape");
-  decoded.body = [from, to](const KernelCall &call) {
-    for (uint64_t row = 0; row < from.rows; ++row)
-      std::memmove(call.as<std::byte>(1) + row * to.pitch * to.elementBytes,
-                   call.as<std::byte>(0) + row * from.pitch * from.elementBytes,
-                   from.columns * from.elementBytes);
-    return Status::ok();
-  };
+  decoded.body = target.copy(from, to);
   return Status::ok();
 }
 
@@ -260,12 +220,8 @@ Status Decoder::readFill(const pb::Fill &fill, uint64_t repeat,
   if (!isDense(fill.destination()) || fill.byte_value() > 255)
     return Status::error("the fill needs a dense destination and a byte");
   const Shape &shape = decoded.places[0].shape;
-  decoded.body =
-      [bytes = shape.elements() * shape.elementBytes,
-       value = static_cast<int>(fill.byte_value())](const KernelCall &call) {
-        std::memset(call.as<std::byte>(0), value, bytes);
-        return Status::ok();
-      };
+  decoded.body = target.fill(shape.elements() * shape.elementBytes,
+                             static_cast<uint8_t>(fill.byte_value()));
   return Status::ok();
 }
 
@@ -361,8 +317,7 @@ StatusOr<Region> Decoder::readRegion(const pb::Region &region) {
 }
 
 Status Decoder::run() {
-  if (plan.numerics().compute() == pb::BF16)
-    return needsFloat32("computes in");
+  GTP_RETURN_IF_ERROR(target.checkHeader(plan));
   GTP_RETURN_IF_ERROR(readMesh());
   GTP_RETURN_IF_ERROR(readMemory());
   GTP_RETURN_IF_ERROR(readCommunicators());
@@ -378,17 +333,29 @@ Status Decoder::run() {
         streams.insert(operation.stream);
       program.regions.push_back(std::move(*region));
     }
-    placePoison(plan, program);
     code.programs.push_back(std::move(program));
   }
   code.streams.assign(streams.begin(), streams.end());
   return Status::ok();
 }
 
-StatusOr<Code> gtp::rt::host::decode(const pb::Plan &plan) {
-  Decoder decoder(plan);
+StatusOr<Code> gtp::rt::decode(const pb::Plan &plan, Target &target) {
+  Decoder decoder(plan, target);
   GTP_RETURN_IF_ERROR(decoder.run());
   return std::move(decoder.code);
+}
+
+StatusOr<uint32_t> gtp::rt::updateRegion(const Code &code, uint32_t program) {
+  const std::vector<Region> &regions = code.programs[program].regions;
+  uint32_t update = 0;
+  while (update < regions.size() && regions[update].kind != pb::Region::UPDATE)
+    ++update;
+  for (size_t r = update; r < regions.size(); ++r)
+    if (regions[r].kind == pb::Region::BODY)
+      return Status::error("program " + std::to_string(program) +
+                           " updates weights before its last body, so there "
+                           "is no point where its gradients are whole");
+  return update;
 }
 
 bool Operation::runsIn(uint64_t iteration, uint64_t repeat) const {
@@ -406,8 +373,8 @@ bool Operation::runsIn(uint64_t iteration, uint64_t repeat) const {
   }
 }
 
-std::string gtp::rt::host::describePlace(const pb::Plan &plan, uint64_t program,
-                                         uint64_t region, uint32_t operation) {
+std::string gtp::rt::describePlace(const pb::Plan &plan, uint64_t program,
+                                   uint64_t region, uint32_t operation) {
   std::string text = "program " + std::to_string(program) + ", region " +
                      std::to_string(region) + ", operation " +
                      std::to_string(operation);

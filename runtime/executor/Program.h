@@ -1,20 +1,22 @@
-//===- Program.h - A plan as the host's workers walk it -------------------===//
+//===- Program.h - A plan as a backend walks it ---------------------------===//
 //
 // Decoded once and never changed; all ranks share it. Addresses are offsets in
 // the arena, to which a rank adds its base.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GTP_RUNTIME_HOST_PROGRAM_H
-#define GTP_RUNTIME_HOST_PROGRAM_H
+#ifndef GTP_RUNTIME_EXECUTOR_PROGRAM_H
+#define GTP_RUNTIME_EXECUTOR_PROGRAM_H
 
-#include "Collectives.h"
-#include "Kernel.h"
+#include "CallSite.h"
+#include "CollectiveSpec.h"
 #include "Ranks.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
-namespace gtp::rt::host {
+namespace gtp::rt {
 
 /// One operand of an operation.
 struct Place {
@@ -47,7 +49,7 @@ struct Operation {
   uint32_t eventPlus1 = 0;
   /// Of a collective: sources, then as many destinations.
   std::vector<Place> places;
-  std::vector<Poison> poisons;
+  std::vector<Poison> poisons; ///< empty unless a backend fills it
   /// Empty for a collective.
   KernelBody body;
   CollectiveSpec collective;
@@ -84,22 +86,39 @@ struct Code {
   /// Streams that have operations, in order.
   std::vector<uint32_t> streams;
   size_t mostPlaces = 0;
-  KernelTables tables;
 };
 
-/// Fails when the plan is damaged or needs what the host does not have; names
-/// the operation.
-StatusOr<Code> decode(const plan::pb::Plan &plan);
+/// What a backend is to `decode`: what it can run, and the bodies it makes.
+class Target {
+public:
+  virtual ~Target() = default;
+  /// "the host backend", for messages.
+  virtual const char *name() const = 0;
+  /// Fails for a plan that the backend cannot run for what its header says.
+  virtual Status checkHeader(const plan::pb::Plan &plan) = 0;
+  /// Fails when `ranks` arenas of `bytes` do not fit what the backend has.
+  virtual Status checkMemory(uint64_t ranks, uint64_t bytes) = 0;
+  /// Fails for an element type that the backend does not move or compute in.
+  virtual Status checkType(plan::pb::DType type) = 0;
+  virtual StatusOr<KernelBody> kernel(const CallSite &site) = 0;
+  /// Copies operand 0 to operand 1, of the same rows, columns and type.
+  virtual KernelBody copy(const Shape &from, const Shape &to) = 0;
+  /// Sets the bytes of operand 0.
+  virtual KernelBody fill(uint64_t bytes, uint8_t value) = 0;
+};
 
-/// Finds, for every TRANSIENT buffer, the operation that acquires it: the first
-/// of the program that touches it, provided the plan orders the others after
-/// it.
-void placePoison(const plan::pb::Plan &plan, Program &program);
+/// Fails when the plan is damaged or needs what `target` does not have; names
+/// the operation.
+StatusOr<Code> decode(const plan::pb::Plan &plan, Target &target);
+
+/// Where every reduced gradient of a program is whole: its first UPDATE region,
+/// which must follow every BODY region.
+StatusOr<uint32_t> updateRegion(const Code &code, uint32_t program);
 
 /// "program 0, region 1, operation 12 (layers.0.mlp.wgrad)".
 std::string describePlace(const plan::pb::Plan &plan, uint64_t program,
                           uint64_t region, uint32_t operation);
 
-} // namespace gtp::rt::host
+} // namespace gtp::rt
 
-#endif // GTP_RUNTIME_HOST_PROGRAM_H
+#endif // GTP_RUNTIME_EXECUTOR_PROGRAM_H

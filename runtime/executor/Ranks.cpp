@@ -5,10 +5,10 @@
 #include "gtp/Plan/Layout.h"
 
 using namespace gtp::plan;
-using namespace gtp::rt::host;
+using namespace gtp::rt;
 
-Groups gtp::rt::host::groupsOf(const pb::Mesh &mesh,
-                               const pb::Communicator &communicator) {
+Groups gtp::rt::groupsOf(const pb::Mesh &mesh,
+                         const pb::Communicator &communicator) {
   Groups groups;
   uint64_t ranks = rankCount(mesh);
   groups.size = static_cast<uint32_t>(groupSize(mesh, communicator));

@@ -1,14 +1,14 @@
 //===- Ranks.h - The groups that a communicator makes ---------------------===//
 
-#ifndef GTP_RUNTIME_HOST_RANKS_H
-#define GTP_RUNTIME_HOST_RANKS_H
+#ifndef GTP_RUNTIME_EXECUTOR_RANKS_H
+#define GTP_RUNTIME_EXECUTOR_RANKS_H
 
 #include "gtp/Plan/plan.pb.h"
 
 #include <cstdint>
 #include <vector>
 
-namespace gtp::rt::host {
+namespace gtp::rt {
 
 /// How a communicator cuts the ranks into groups.
 struct Groups {
@@ -22,6 +22,6 @@ struct Groups {
 Groups groupsOf(const plan::pb::Mesh &mesh,
                 const plan::pb::Communicator &communicator);
 
-} // namespace gtp::rt::host
+} // namespace gtp::rt
 
-#endif // GTP_RUNTIME_HOST_RANKS_H
+#endif // GTP_RUNTIME_EXECUTOR_RANKS_H

@@ -1,0 +1,97 @@
+//===- CollectiveSpec.cpp - A collective of a plan, checked ---------------===//
+
+#include "CollectiveSpec.h"
+
+#include "gtp/Plan/Operand.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+using namespace gtp;
+using namespace gtp::rt;
+namespace pb = gtp::plan::pb;
+using pb::Collective;
+
+static Status checkReduction(const Collective &collective, pb::DType type) {
+  auto unlike = [&](const char *what, pb::DType found) {
+    return Status::error(std::string("its ") + what + " is " +
+                         plan::dtypeName(found) + " and its operands are " +
+                         plan::dtypeName(type) +
+                         "; reductions are in the operands' type only");
+  };
+  if (type != pb::F32 && type != pb::F64 && type != pb::I64)
+    return Status::error(std::string("reductions are of f32, f64 and i64, "
+                                     "found ") +
+                         plan::dtypeName(type));
+  if (collective.wire() != type)
+    return unlike("wire type", collective.wire());
+  if (collective.accumulation() != type &&
+      !(type == pb::F32 && collective.accumulation() == pb::F64))
+    return unlike("accumulation type", collective.accumulation());
+  if (collective.order() != Collective::FLAT)
+    return Status::error("reductions are in order FLAT, not RING");
+  if (collective.reduce() != Collective::SUM &&
+      collective.reduce() != Collective::MAX)
+    return Status::error("it reduces with an operation that does not exist");
+  return Status::ok();
+}
+
+/// Checks one pair; `ratio` is how many elements of the larger side make one of
+/// the smaller.
+static Status checkMember(const pb::Operand &source,
+                          const pb::Operand &destination, Collective::Kind kind,
+                          uint32_t groupSize) {
+  const std::string pair =
+      plan::describe(source) + " and " + plan::describe(destination);
+  if (source.dtype() != destination.dtype())
+    return Status::error("source and destination differ in type: " + pair);
+  if (!plan::isDense(source) || !plan::isDense(destination))
+    return Status::error("source and destination must be dense: " + pair);
+  uint64_t in = *plan::elementCount(source);
+  uint64_t out = *plan::elementCount(destination);
+  if (kind == Collective::ALL_GATHER)
+    std::swap(in, out);
+  std::optional<uint64_t> expected = in;
+  if (kind != Collective::ALL_REDUCE)
+    expected = plan::checkedMul(out, groupSize);
+  if (kind == Collective::ALL_REDUCE ? in != out : in != expected)
+    return Status::error("the counts of " + pair + " do not fit a group of " +
+                         std::to_string(groupSize) + " ranks");
+  return Status::ok();
+}
+
+StatusOr<CollectiveSpec> gtp::rt::readCollective(const Collective &collective,
+                                                 uint32_t groupSize) {
+  CollectiveSpec spec;
+  spec.kind = collective.kind();
+  spec.reduce = collective.reduce();
+  if (spec.kind != Collective::ALL_GATHER &&
+      spec.kind != Collective::REDUCE_SCATTER &&
+      spec.kind != Collective::ALL_REDUCE)
+    return Status::error("there is all-gather, reduce-scatter and "
+                         "all-reduce, not " +
+                         Collective::Kind_Name(spec.kind));
+  if (collective.sources_size() == 0 ||
+      collective.sources_size() != collective.destinations_size())
+    return Status::error("it has " + std::to_string(collective.sources_size()) +
+                         " sources and " +
+                         std::to_string(collective.destinations_size()) +
+                         " destinations; it needs as many, at least one");
+  spec.type = collective.sources(0).dtype();
+  spec.accumulation = collective.accumulation();
+  if (spec.kind != Collective::ALL_GATHER)
+    GTP_RETURN_IF_ERROR(checkReduction(collective, spec.type));
+  for (int i = 0; i < collective.sources_size(); ++i) {
+    const pb::Operand &source = collective.sources(i);
+    const pb::Operand &destination = collective.destinations(i);
+    if (source.dtype() != spec.type)
+      return Status::error("its members differ in type");
+    if (source.accumulate() ||
+        (destination.accumulate() && spec.kind == Collective::ALL_GATHER))
+      return Status::error("only the destination of a reduction accumulates");
+    GTP_RETURN_IF_ERROR(checkMember(source, destination, spec.kind, groupSize));
+    spec.counts.push_back(*plan::elementCount(source));
+  }
+  return spec;
+}
