@@ -2,16 +2,12 @@
 
 #include "gtp-rt/DatasetIndex.h"
 #include "DatasetFiles.h"
-#include "TemporaryFolder.h"
-#include "gtp-rt/TokenFile.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <memory>
-#include <random>
 
 using namespace gtp;
 using namespace gtp::rt;
@@ -121,84 +117,4 @@ TEST(DatasetIndex, EveryWrongFieldIsOneMessage) {
                                          std::to_string(count) +
                                          " document bounds need more");
   }
-}
-
-/// One to three changes of `bytes`: cut, grown, or numbers put where fields
-/// may be.
-static std::string mutate(std::string bytes, std::mt19937_64 &random) {
-  static const uint64_t numbers[] = {0,
-                                     1,
-                                     2,
-                                     3,
-                                     7,
-                                     0x7fffffff,
-                                     0x80000000,
-                                     UINT64_MAX,
-                                     uint64_t(1) << 62,
-                                     uint64_t(1) << 63};
-  for (uint64_t edits = random() % 3 + 1; edits > 0; --edits) {
-    size_t at = random() % (bytes.size() + 1);
-    switch (random() % 5) {
-    case 0:
-      bytes.resize(at);
-      break;
-    case 1:
-      bytes.insert(at, random() % 40, char(random()));
-      break;
-    case 2:
-      if (at < bytes.size())
-        bytes[at] = char(bytes[at] ^ (1 << random() % 8));
-      break;
-    default: {
-      unsigned size = random() % 2 ? 8 : 4;
-      uint64_t number =
-          random() % 4 ? numbers[random() % std::size(numbers)] : random() % 64;
-      if (random() % 2) // a field of the header
-        at = random() % 2 ? 18 : 26;
-      if (at + size <= bytes.size())
-        bytes.replace(at, size, littleEndian(number, size));
-    }
-    }
-  }
-  return bytes;
-}
-
-// GTP_FUZZ_CASES and GTP_FUZZ_SEED make it longer or other.
-TEST(DatasetIndex, MutantsAreErrorsOrDatasets) {
-  auto setting = [](const char *name, uint64_t value) {
-    const char *text = std::getenv(name);
-    return text ? std::strtoull(text, nullptr, 10) : value;
-  };
-  std::mt19937_64 random(setting("GTP_FUZZ_SEED", 1));
-  TemporaryFolder folder;
-  uint64_t accepted = 0;
-  for (uint64_t i = setting("GTP_FUZZ_CASES", 10000); i > 0; --i) {
-    IndexFile file;
-    file.type = random() % 2 ? 8 : 1;
-    if (file.type == 1)
-      file.offsets = {0, 3, 3};
-    std::string bytes = mutate(file.bytes(), random);
-    auto index = parse(bytes);
-    if (!index.isOk()) {
-      EXPECT_FALSE(index.message().empty());
-      continue;
-    }
-    ++accepted;
-    if (accepted > 500)
-      continue; // files are slow
-    // Whatever it says, reading every sample stays in the .bin file.
-    folder.write("d.idx", bytes);
-    TokenFileOptions options;
-    options.data = folder.path("d.idx");
-    folder.write("d.bin", std::string(random() % 4 ? 14 : 7, '\1'));
-    options.vocabulary = 1000;
-    options.sequence = 2;
-    auto text = TokenFile::open(options);
-    if (!text.isOk())
-      continue;
-    int32_t tokens[2], labels[2];
-    for (uint64_t offset = 0; offset + 2 < text->size(); ++offset)
-      text->readSample(offset, tokens, labels);
-  }
-  EXPECT_GT(accepted, 0u);
 }

@@ -4,8 +4,6 @@
 #include "RaceAnnotations.h"
 #include "TrainPlan.h"
 
-#include <google/protobuf/stubs/logging.h>
-
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -437,37 +435,6 @@ TEST(HostExecutor, DamagedPlansAreRefused) {
 }
 
 /// Whatever is wrong with it, a plan is refused or runs inside its memory.
-TEST(HostExecutor, MutantsOfAPlanDoNoHarm) {
-  TrainPlan train;
-  std::string bytes = train.plan().SerializeAsString();
-  uint64_t random = 1;
-  auto next = [&](uint64_t below) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    return (random >> 33) % below;
-  };
-  int run = 0;
-  google::protobuf::LogSilencer silent;
-  for (int mutant = 0; mutant < 1000; ++mutant) {
-    std::string damaged = bytes;
-    for (uint64_t flips = next(3) + 1; flips > 0; --flips)
-      damaged[next(damaged.size())] ^= static_cast<char>(1 << next(8));
-    pb::Plan plan;
-    if (!plan.ParseFromString(damaged))
-      continue;
-    rt::BackendOptions options;
-    options.stepTimeoutSeconds = 0.01;
-    auto backend = rt::createHostBackend(plan, options);
-    // Missing waits are races, which the checker refuses before this.
-    if (!backend.isOk())
-      continue;
-    ++run;
-#ifndef GTP_THREAD_SANITIZER
-    (void)(*backend)->runStep(0, nullptr).isOk();
-#endif
-  }
-  EXPECT_GT(run, 0);
-}
-
 TEST(HostExecutor, BuffersAreCheckedAtTheirEnds) {
   TrainPlan train;
   auto backend = makeBackend(train.plan());

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 using namespace gtp;
 using namespace gtp::rt;
@@ -145,19 +144,10 @@ TEST(Safetensors, LengthsAreBounded) {
             "most 100000000); truncated, or not a safetensors file");
 }
 
-TEST(Safetensors, TruncatedAndFlippedFilesNeverCrash) {
+TEST(Safetensors, TruncatedFilesAreRefused) {
   std::string whole = fileOf(kTwoTensors, std::string(12, 1));
   for (size_t size = 0; size < whole.size(); ++size)
     EXPECT_FALSE(parseSafetensors(whole.substr(0, size)).isOk()) << size;
-  std::mt19937 random(1);
-  for (int mutant = 0; mutant < 2000; ++mutant) {
-    std::string bytes = whole;
-    for (int flips = int(random() % 3); flips >= 0; --flips)
-      bytes[random() % bytes.size()] ^= char(1 << random() % 8);
-    auto parsed = parseSafetensors(bytes);
-    if (!parsed.isOk())
-      EXPECT_FALSE(parsed.message().empty());
-  }
 }
 
 static std::string named(const std::string &name) {
