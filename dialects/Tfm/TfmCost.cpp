@@ -42,7 +42,8 @@ OpCost LinearWgradOp::getCost() {
 }
 
 /// `products` of [T, head_dim] x [head_dim, T] a head; half of them when
-/// causal, and no more than a window of them.
+/// causal, and no more than a window of them. Documents may make it less, by as
+/// much as only the data says.
 template <typename Attention>
 static int64_t attentionFlops(Attention op, int64_t products) {
   RankedTensorType query = op.getQ().getType();

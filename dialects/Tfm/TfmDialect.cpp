@@ -49,6 +49,14 @@ LogicalResult TfmDialect::verifyOperationAttribute(Operation *op,
                << "has " << attribute.getName().strref() << " with "
                << field.getName().strref() << " = " << integer
                << ", expected an i64 of 0 or more";
+  auto separator = fields.getAs<IntegerAttr>("document_separator");
+  auto vocabulary = fields.getAs<IntegerAttr>("vocabulary");
+  if (separator && vocabulary && separator.getInt() >= vocabulary.getInt())
+    return op->emitOpError()
+           << "has " << attribute.getName().strref()
+           << " with document_separator = " << separator.getInt()
+           << ", expected an id below its vocabulary of "
+           << vocabulary.getInt();
   return success();
 }
 

@@ -24,7 +24,8 @@ def Tfm_Dialect : Dialect {
 
     Attributes on other ops:
     - `tfm.model` (module, dictionary): what the importer says of the model and the
-      batch; its integers are i64 and not negative.
+      batch; its integers are i64 and not negative. With `document_separator` the label
+      of every token of that id is not counted: it would be the next document's first.
     - `tfm.arg` (argument of the training step): weight, master, state, tokens, labels
       or hyper.
     - `tfm.parameter` (argument of the training step, symbol): the parameter it

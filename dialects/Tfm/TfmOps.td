@@ -169,15 +169,42 @@ def Tfm_AddBiasOp : Tfm_ForwardOp<"add_bias", [Tfm_CostInterface]> {
   let assemblyFormat = "$x `,` $bias attr-dict `:` functional-type(operands, results)";
 }
 
+def Tfm_DocumentStartsOp : Tfm_ComputeOp<"document_starts", [Tfm_CostInterface]> {
+  let summary = "where the document of each token starts";
+  let description = [{
+    A sequence holds documents one behind the other; the token `separator` is the last
+    of each. `result[b,t]` is the index along the sequence of the first token of t's
+    document: t itself at the start of the sequence and behind a separator, else
+    `result[b,t-1]`. What precedes the sequence is not known, so a document that it
+    starts in the middle of starts at 0.
+
+    Ops with positions take it as `starts`: the position of t is then
+    `t - starts[b,t]`, and attention sees nothing before `starts[b,t]`. The separator is
+    the `document_separator` of `tfm.model`, which says that the label of a separator is
+    not counted.
+
+    Example:
+    ```mlir
+    %starts = tfm.document_starts %tokens {separator = 2}
+        : (tensor<8x128xi32>) -> tensor<8x128xi32>
+    ```
+  }];
+  let arguments = (ins Tfm_Ids:$tokens, ConfinedAttr<I64Attr, [IntNonNegative]>:$separator);
+  let results = (outs Tfm_Ids:$starts);
+  let assemblyFormat = "$tokens attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Tfm_AddPositionsOp : Tfm_ForwardOp<"add_positions", [Tfm_CostInterface]> {
   let summary = "learned position embedding: `result[b,t,:] = x[b,t,:] + table[t,:]`";
   let description = [{
-    The position is the index along the sequence; rows of the table behind it are not
+    The position t is the index along the sequence, or from the start of the document
+    (see `tfm.document_starts`); rows of the table behind the sequence's length are not
     used.
   }];
-  let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$table);
+  let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$table, Optional<Tfm_Ids>:$starts);
   let results = (outs Tfm_Tensor:$result);
-  let assemblyFormat = "$x `,` $table attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x `,` $table (`,` $starts^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_LinearOp : Tfm_ForwardOp<"linear", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
@@ -191,15 +218,15 @@ def Tfm_LinearOp : Tfm_ForwardOp<"linear", [DeclareOpInterfaceMethods<Tfm_CostIn
 def Tfm_RopeOp : Tfm_ForwardOp<"rope", [Tfm_CostInterface]> {
   let summary = "rotary position embedding";
   let description = [{
-    Each head of `head_dim` features at position t (the index along the sequence):
-    with n the number of frequencies, feature i < n pairs with i + n and turns by
+    Each head of `head_dim` features at position t (the index along the sequence, or
+    from the start of the document, see `tfm.document_starts`): with n the number of frequencies, feature i < n pairs with i + n and turns by
     t * frequencies[i] (rotate-half, Su et al. 2021 as Hugging Face lays it out);
     by the negative angle when `inverse`. Features behind 2n stay as they are.
   }];
-  let arguments = (ins Tfm_Tensor:$x, Tfm_Positive:$head_dim, DenseF64ArrayAttr:$frequencies,
-                       UnitAttr:$inverse);
+  let arguments = (ins Tfm_Tensor:$x, Optional<Tfm_Ids>:$starts, Tfm_Positive:$head_dim,
+                       DenseF64ArrayAttr:$frequencies, UnitAttr:$inverse);
   let results = (outs Tfm_Tensor:$result);
-  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x (`,` $starts^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_AttentionOp : Tfm_ForwardOp<"attention", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
@@ -207,17 +234,19 @@ def Tfm_AttentionOp : Tfm_ForwardOp<"attention", [DeclareOpInterfaceMethods<Tfm_
   let description = [{
     Query head h attends with key and value head `h / (heads / kv_heads)`:
     `softmax(scale * q kᵀ) v` over positions s <= t when `causal`, and of those only
-    over the last `window`, t itself included, when it is not 0. A `softcap` c that is
+    over the last `window`, t itself included, when it is not 0, and over those from
+    `starts[b,t]` on where it is given (see `tfm.document_starts`). A `softcap` c that is
     not 0 makes `c tanh(score / c)` of each score. `lse` is the
     logarithm of the softmax's denominator, `[batch, heads, sequence]`, kept
     for the gradient.
   }];
-  let arguments = (ins Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v, Tfm_Positive:$heads,
+  let arguments = (ins Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v,
+                       Optional<Tfm_Ids>:$starts, Tfm_Positive:$heads,
                        Tfm_Positive:$kv_heads, F64Attr:$scale, BoolAttr:$causal,
                        DefaultValuedAttr<I64Attr, "0">:$window,
                        DefaultValuedAttr<F64Attr, "0.0">:$softcap);
   let results = (outs Tfm_Tensor:$result, Tfm_Tensor:$lse);
-  let assemblyFormat = "$q `,` $k `,` $v attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$q `,` $k `,` $v (`,` $starts^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_SwigluOp : Tfm_ForwardOp<"swiglu", [Tfm_CostInterface]> {
@@ -339,10 +368,13 @@ def Tfm_BiasGradOp : Tfm_StepOp<"bias_grad", [Tfm_CostInterface]> {
 
 def Tfm_PositionsGradOp : Tfm_StepOp<"positions_grad", [Tfm_CostInterface]> {
   let summary = "gradient of the table of `tfm.add_positions`";
-  let description = "`dtable[t,:] = sum_b dy[b,t,:]`; zero behind the sequence.";
-  let arguments = (ins Tfm_Tensor:$dy);
+  let description = [{
+    `dtable[p,:]` is the sum of `dy` over the tokens of position p; zero where there is
+    none.
+  }];
+  let arguments = (ins Tfm_Tensor:$dy, Optional<Tfm_Ids>:$starts);
   let results = (outs Tfm_Tensor:$dtable);
-  let assemblyFormat = "$dy attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$dy (`,` $starts^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_GeluGradOp : Tfm_StepOp<"gelu_grad", [Tfm_CostInterface]> {
@@ -376,8 +408,8 @@ def Tfm_LinearWgradOp : Tfm_StepOp<"linear_wgrad", [DeclareOpInterfaceMethods<Tf
 def Tfm_AttentionGradOp : Tfm_StepOp<"attention_grad", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
   let summary = "gradients of q, k and v of `tfm.attention`";
   let arguments = (ins Tfm_Tensor:$dout, Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v,
-                       Tfm_Tensor:$out, Tfm_Tensor:$lse, Tfm_Positive:$heads, Tfm_Positive:$kv_heads,
-                       F64Attr:$scale, BoolAttr:$causal,
+                       Tfm_Tensor:$out, Tfm_Tensor:$lse, Optional<Tfm_Ids>:$starts,
+                       Tfm_Positive:$heads, Tfm_Positive:$kv_heads, F64Attr:$scale, BoolAttr:$causal,
                        DefaultValuedAttr<I64Attr, "0">:$window,
                        DefaultValuedAttr<F64Attr, "0.0">:$softcap);
   let results = (outs Tfm_Tensor:$dq, Tfm_Tensor:$dk, Tfm_Tensor:$dv);

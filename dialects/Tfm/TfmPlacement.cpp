@@ -82,6 +82,30 @@ PlacementRule AddBiasOp::getPlacementRule() {
   return rule;
 }
 
+/// Factors of `[.., T]` whose elements depend on those before them along T.
+static Dims sequences(PlacementRule &rule, Value ids) {
+  Dims dims = all(rule, ids);
+  rule.factors[dims.back()] = Factor::Whole;
+  return dims;
+}
+
+PlacementRule DocumentStartsOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims dims = sequences(rule, getTokens());
+  rule.operands = {dims};
+  rule.results = {dims};
+  return rule;
+}
+
+/// Adds the factors of the operand `starts`, if it is there: those of `[.., T,
+/// H]` without the last. An operand of ids is linear in nothing.
+static void addStarts(PlacementRule &rule, Value starts, const Dims &dims) {
+  if (!starts)
+    return;
+  rule.operands.push_back(Dims(ArrayRef(dims).drop_back()));
+  rule.linearInPartial = false;
+}
+
 /// Factors of `[.., T, H]` whose positions along T are rows of a table.
 static Dims positioned(PlacementRule &rule, Value x) {
   Dims dims = all(rule, x);
@@ -93,6 +117,7 @@ PlacementRule AddPositionsOp::getPlacementRule() {
   PlacementRule rule;
   Dims dims = positioned(rule, getX());
   rule.operands = {dims, {rule.addFactor(Factor::Whole), dims.back()}};
+  addStarts(rule, getStarts(), dims);
   rule.results = {dims};
   return rule;
 }
@@ -117,6 +142,7 @@ PlacementRule RopeOp::getPlacementRule() {
   rule.operands = {dims};
   rule.results = {dims};
   rule.linearInPartial = true;
+  addStarts(rule, getStarts(), dims);
   return rule;
 }
 
@@ -139,6 +165,7 @@ PlacementRule AttentionOp::getPlacementRule() {
   PlacementRule rule;
   AttentionFactors factors(rule, getKvHeads());
   rule.operands.assign(3, factors.features);
+  addStarts(rule, getStarts(), factors.features);
   rule.results = {factors.features, factors.statistics};
   return rule;
 }
@@ -244,6 +271,7 @@ PlacementRule PositionsGradOp::getPlacementRule() {
   PlacementRule rule;
   Dims dims = positioned(rule, getDy());
   rule.operands = {dims};
+  addStarts(rule, getStarts(), dims);
   rule.results = {{rule.addFactor(Factor::Whole), dims.back()}};
   return rule;
 }
@@ -279,6 +307,7 @@ PlacementRule AttentionGradOp::getPlacementRule() {
   AttentionFactors factors(rule, getKvHeads());
   rule.operands.assign(5, factors.features);
   rule.operands.push_back(factors.statistics);
+  addStarts(rule, getStarts(), factors.features);
   rule.results.assign(3, factors.features);
   return rule;
 }

@@ -247,10 +247,30 @@ LogicalResult AddBiasOp::verify() {
       failed(expectLike(*this, "result", getResult(), getX())));
 }
 
+LogicalResult DocumentStartsOp::verify() {
+  if (getSeparator() > static_cast<uint64_t>(INT32_MAX))
+    return emitOpError("has separator ")
+           << getSeparator() << ", expected an id: 0 to " << INT32_MAX;
+  return failure(
+      failed(expectRankAtLeast(*this, "tokens", getTokens(), 1)) ||
+      failed(expectShape(*this, "starts", getStarts(), shapeOf(getTokens()))));
+}
+
+/// Where documents start, if it is there: an index for each token of `x`, which
+/// is `[.., T, H]`.
+static LogicalResult verifyStarts(Operation *op, Value starts, Value x) {
+  if (!starts)
+    return success();
+  return expectShape(op, "starts", starts,
+                     Shape(typeOf(x).getShape().drop_back()));
+}
+
 /// x `[.., T, H]` and a table `[P, H]` with a row for each of T positions.
-static LogicalResult verifyPositions(Operation *op, Value x, Value table) {
+static LogicalResult verifyPositions(Operation *op, Value x, Value table,
+                                     Value starts) {
   if (failed(expectRankAtLeast(op, "x", x, 2)) ||
-      failed(expectRank(op, "the table", table, 2)))
+      failed(expectRank(op, "the table", table, 2)) ||
+      failed(verifyStarts(op, starts, x)))
     return failure();
   ArrayRef<int64_t> shape = typeOf(x).getShape();
   int64_t rows = typeOf(table).getDimSize(0),
@@ -264,7 +284,7 @@ static LogicalResult verifyPositions(Operation *op, Value x, Value table) {
 
 LogicalResult AddPositionsOp::verify() {
   return failure(
-      failed(verifyPositions(*this, getX(), getTable())) ||
+      failed(verifyPositions(*this, getX(), getTable(), getStarts())) ||
       failed(expectElement(*this, "table", getTable(), elementOf(getX()))) ||
       failed(expectLike(*this, "result", getResult(), getX())));
 }
@@ -283,7 +303,8 @@ LogicalResult LinearOp::verify() {
 }
 
 LogicalResult RopeOp::verify() {
-  if (failed(expectRankAtLeast(*this, "x", getX(), 2)))
+  if (failed(expectRankAtLeast(*this, "x", getX(), 2)) ||
+      failed(verifyStarts(*this, getStarts(), getX())))
     return failure();
   int64_t headDim = getHeadDim();
   int64_t features = typeOf(getX()).getShape().back();
@@ -319,12 +340,16 @@ static LogicalResult verifyAttention(Attention op) {
     return op.emitOpError("has window ")
            << op.getWindow()
            << ", expected 0 (none), or more where attention is causal";
+  if (op.getStarts() && !op.getCausal())
+    return op.emitOpError("has starts of documents but is not causal; nothing "
+                          "says where documents end");
   if (!op.getSoftcap().isFinite() ||
       (op.getSoftcap().isNegative() && !op.getSoftcap().isZero()))
     return op.emitOpError("has softcap ") << op.getSoftcap().convertToDouble()
                                           << ", expected 0 (none) or more";
   Shape keys = {query[0], query[1], query[2] / heads * kvHeads};
   return failure(
+      failed(verifyStarts(op, op.getStarts(), op.getQ())) ||
       failed(expectShape(op, "k", op.getK(), keys)) ||
       failed(expectElement(op, "k", op.getK(), elementOf(op.getQ()))) ||
       failed(expectLike(op, "v", op.getV(), op.getK())) ||
@@ -459,7 +484,7 @@ LogicalResult BiasGradOp::verify() {
 }
 
 LogicalResult PositionsGradOp::verify() {
-  return verifyPositions(*this, getDy(), getDtable());
+  return verifyPositions(*this, getDy(), getDtable(), getStarts());
 }
 
 LogicalResult GeluGradOp::verify() {

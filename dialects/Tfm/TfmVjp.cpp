@@ -68,13 +68,13 @@ SmallVector<Value> AddPositionsOp::buildVjp(OpBuilder &builder,
                                             ArrayRef<Value> cotangents,
                                             ArrayRef<bool> needed,
                                             const VjpOptions &options) {
-  Values result(2);
+  Values result(getNumOperands());
   if (needed[0])
     result[0] = cotangents[0];
   if (needed[1])
     result[1] = PositionsGradOp::create(builder, gradientLoc(*this, ".wgrad"),
                                         gradientType(getTable(), options),
-                                        cotangents[0]);
+                                        cotangents[0], getStarts());
   return result;
 }
 
@@ -100,9 +100,11 @@ SmallVector<Value> RopeOp::buildVjp(OpBuilder &builder,
                                     const VjpOptions &options) {
   // A rotation's transpose is its inverse.
   UnitAttr inverse = getInverse() ? UnitAttr() : builder.getUnitAttr();
-  return {RopeOp::create(builder, gradientLoc(*this, ".grad"), getX().getType(),
-                         cotangents[0], getHeadDimAttr(), getFrequenciesAttr(),
-                         inverse)};
+  Values result(getNumOperands());
+  result[0] = RopeOp::create(builder, gradientLoc(*this, ".grad"),
+                             getX().getType(), cotangents[0], getStarts(),
+                             getHeadDimAttr(), getFrequenciesAttr(), inverse);
+  return result;
 }
 
 SmallVector<Value> AttentionOp::buildVjp(OpBuilder &builder,
@@ -117,12 +119,13 @@ SmallVector<Value> AttentionOp::buildVjp(OpBuilder &builder,
   auto grad = AttentionGradOp::create(
       builder, gradientLoc(*this, ".grad"),
       TypeRange{getQ().getType(), getK().getType(), getV().getType()},
-      cotangents[0], getQ(), getK(), getV(), getResult(), getLse(),
+      cotangents[0], getQ(), getK(), getV(), getResult(), getLse(), getStarts(),
       getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr(),
       getWindowAttr(), getSoftcapAttr());
-  Values result;
-  for (auto [gradient, need] : llvm::zip_equal(grad.getResults(), needed))
-    result.push_back(need ? Value(gradient) : Value());
+  Values result(getNumOperands());
+  for (auto [index, gradient] : llvm::enumerate(grad.getResults()))
+    if (needed[index])
+      result[index] = gradient;
   return result;
 }
 

@@ -80,6 +80,15 @@ OwningOpRef<ModuleOp> gtp::importConfig(StringRef text, StringRef file,
   OwningOpRef<ModuleOp> module = family->import(config, options);
   if (reader->failed() || !module)
     return nullptr;
+  auto model = (*module)->getAttrOfType<DictionaryAttr>(tfm::kModelAttr);
+  int64_t vocabulary = model.getAs<IntegerAttr>("vocabulary").getInt();
+  if (options.documentSeparator && *options.documentSeparator >= vocabulary) {
+    config.error("vocab_size",
+                 "--document-separator=" + Twine(*options.documentSeparator) +
+                     " is no token of a vocabulary of " + Twine(vocabulary) +
+                     "; expected 0 to " + Twine(vocabulary - 1));
+    return nullptr;
+  }
   reader->reportLeftovers(family->modelType);
   if (failed(verify(*module)))
     return nullptr;

@@ -33,6 +33,10 @@ ModelBuilder::ModelBuilder(Location moduleLoc, const ImportOptions &options,
       func::FuncOp::create(builder, moduleLoc, tfm::kForwardFunction,
                            builder.getFunctionType({ids, ids, count}, {loss}));
   builder.setInsertionPointToStart(forward.addEntryBlock());
+  if (options.documentSeparator)
+    documentStarts = tfm::DocumentStartsOp::create(
+        builder, at("document_starts"), ids, forward.getArgument(0),
+        *options.documentSeparator);
 }
 
 Location ModelBuilder::at(StringRef name) {
@@ -97,7 +101,8 @@ Value ModelBuilder::embedding(StringRef name, int64_t vocabulary,
 Value ModelBuilder::addPositions(StringRef name, Value x, int64_t positions) {
   int64_t features = cast<RankedTensorType>(x.getType()).getShape().back();
   Value table = weight(name, {positions, features}, "normal");
-  return tfm::AddPositionsOp::create(builder, at(name), x.getType(), x, table);
+  return tfm::AddPositionsOp::create(builder, at(name), x.getType(), x, table,
+                                     documentStarts);
 }
 
 Value ModelBuilder::rmsNorm(StringRef name, Value x, int64_t group, double eps,
@@ -139,7 +144,7 @@ Value ModelBuilder::tiedLinear(StringRef name, Value x, StringRef weightOf) {
 
 Value ModelBuilder::rope(StringRef name, Value x, int64_t headDim,
                          ArrayRef<double> frequencies) {
-  return tfm::RopeOp::create(builder, at(name), x.getType(), x,
+  return tfm::RopeOp::create(builder, at(name), x.getType(), x, documentStarts,
                              builder.getI64IntegerAttr(headDim),
                              builder.getDenseF64ArrayAttr(frequencies),
                              /*inverse=*/UnitAttr());
@@ -165,7 +170,7 @@ Value ModelBuilder::attention(StringRef name, Value q, Value k, Value v,
       TypeRange{q.getType(),
                 RankedTensorType::get({batch, spec.heads, sequence},
                                       builder.getF32Type())},
-      q, k, v, builder.getI64IntegerAttr(spec.heads),
+      q, k, v, documentStarts, builder.getI64IntegerAttr(spec.heads),
       builder.getI64IntegerAttr(spec.kvHeads), builder.getF64FloatAttr(scale),
       builder.getBoolAttr(true), builder.getI64IntegerAttr(window),
       builder.getF64FloatAttr(spec.softcap));
@@ -231,19 +236,20 @@ ModelBuilder::finish(Value logits, const ModelDescription &description) {
   auto number = [&](StringRef name, double value) {
     return builder.getNamedAttr(name, builder.getF64FloatAttr(value));
   };
-  (*module)->setDiscardableAttr(
-      tfm::kModelAttr,
-      builder.getDictionaryAttr(
-          {builder.getNamedAttr("family",
-                                builder.getStringAttr(description.family)),
-           integer("vocabulary", description.vocabulary),
-           integer("sequence", sequence),
-           integer("micro_batch", options.microBatch),
-           integer("global_batch", batch * options.microbatches),
-           integer("microbatches", options.microbatches),
-           integer("max_positions", description.maxPositions),
-           number("initializer_range", description.initializerRange),
-           integer("parameters", parameters),
-           number("flops_per_step", 6.0 * productsPerToken * tokens)}));
+  SmallVector<NamedAttribute> fields = {
+      builder.getNamedAttr("family", builder.getStringAttr(description.family)),
+      integer("vocabulary", description.vocabulary),
+      integer("sequence", sequence),
+      integer("micro_batch", options.microBatch),
+      integer("global_batch", batch * options.microbatches),
+      integer("microbatches", options.microbatches),
+      integer("max_positions", description.maxPositions),
+      number("initializer_range", description.initializerRange),
+      integer("parameters", parameters),
+      number("flops_per_step", 6.0 * productsPerToken * tokens)};
+  if (options.documentSeparator)
+    fields.push_back(integer("document_separator", *options.documentSeparator));
+  (*module)->setDiscardableAttr(tfm::kModelAttr,
+                                builder.getDictionaryAttr(fields));
   return std::move(module);
 }

@@ -120,6 +120,8 @@ private:
   mlir::Type element;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp forward;
+  /// Where the document of each token starts; null without a separator.
+  mlir::Value documentStarts;
   mlir::SymbolTable symbols;
   int64_t parameters = 0;
   /// Multiply-adds of all matrix products, a token.

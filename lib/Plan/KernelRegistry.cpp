@@ -46,6 +46,8 @@ Spec weight(std::string_view name) { return role(Role::Weight, read(name)); }
 Spec gradient(std::string_view name) {
   return role(Role::Gradient, accumulable(write(name)));
 }
+/// Where the document of each token starts; none: at the start of the sequence.
+Spec starts() { return variadic(0, 1, read("starts")); }
 Spec scratch() { return role(Role::Scratch, update("scratch")); }
 
 constexpr uint32_t any = UINT32_MAX;
@@ -99,25 +101,28 @@ std::vector<KernelSpec> buildRegistry() {
        "once."},
       {"add_positions",
        1,
-       {strided(read("x")), use(weight("table")), strided(write("y"))},
+       {strided(read("x")), use(weight("table")), strided(write("y")),
+        starts()},
        {},
        Contribution::None,
        SumsOver::Nothing,
        true,
-       "x, y [B, T, H], table [P, H] with P >= T: y at position t = x + "
-       "table[t], in f32 (f64 for f64), rounded once."},
+       "x, y [B, T, H], table [P, H] with P >= T: y at token t = x + "
+       "table[t], or table[t - starts[t]] with starts i32[B, T], of which each "
+       "is in 0 .. t. In f32 (f64 for f64), rounded once."},
       {"attention",
        1,
        {strided(read("q")), strided(read("k")), strided(read("v")),
-        strided(write("out")), write("lse"), scratch()},
+        strided(write("out")), write("lse"), scratch(), starts()},
        attention,
        Contribution::None,
        SumsOver::Nothing,
        true,
        "q, out [B, T, heads*d]; k, v [B, T, kv_heads*d]; lse f32[B, heads, T]; "
        "head h reads kv head h / (heads/kv_heads). s_ij = scale * q_i.k_j, for "
-       "causal only j <= i, for window > 0 only j > i - window; softcap c > 0 "
-       "makes c*tanh(s_ij/c) of s_ij; lse_i = log(sum_j exp(s_ij)); out_i = "
+       "causal only j <= i, for window > 0 only j > i - window, with starts "
+       "i32[B, T], each in 0 .. i, only j >= starts_i; softcap c > 0 makes "
+       "c*tanh(s_ij/c) of s_ij; lse_i = log(sum_j exp(s_ij)); out_i = "
        "sum_j "
        "exp(s_ij - lse_i) * v_j. Accumulation f32 (f64 for f64)."},
       {"attention_grad",
@@ -125,7 +130,7 @@ std::vector<KernelSpec> buildRegistry() {
        {strided(read("dout")), strided(read("q")), strided(read("k")),
         strided(read("v")), strided(read("out")), read("lse"),
         strided(write("dq")), strided(write("dk")), strided(write("dv")),
-        scratch()},
+        scratch(), starts()},
        attention,
        Contribution::None,
        SumsOver::Nothing,
@@ -207,6 +212,16 @@ std::vector<KernelSpec> buildRegistry() {
        true,
        "dlogits [.., V] = dloss f32[] / max(1, count) * (softmax(logits) - "
        "onehot(label)) for rows whose label is not -100, else exactly 0. f32."},
+      {"document_starts",
+       1,
+       {read("tokens"), write("starts")},
+       {{"separator", Int}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "tokens, starts i32[.., T], for each row: starts[t] = t for t = 0 and "
+       "where tokens[t-1] is the separator, else starts[t-1]. The separator is "
+       "the model's document_separator."},
       {"embedding",
        1,
        {use(read("ids")), weight("table"), strided(write("out"))},
@@ -324,14 +339,16 @@ std::vector<KernelSpec> buildRegistry() {
        "once."},
       {"positions_grad",
        1,
-       {strided(read("dy")), use(gradient("dtable"))},
+       {strided(read("dy")), use(gradient("dtable")), starts()},
        {},
        Contribution::Produces,
        SumsOver::Tokens,
        true,
-       "dy [B, T, H], dtable [P, H] with P >= T: row t < T is the sum over B "
-       "of dy at t, in that order, other rows are 0. Accumulation f32 (f64 for "
-       "f64); accumulate adds before the one rounding and leaves other rows."},
+       "dy [B, T, H], dtable [P, H] with P >= T: row p is the sum of dy over "
+       "tokens whose position, t or with starts as in add_positions t - "
+       "starts[t], is p, in row order; 0 if there is none. Accumulation f32 "
+       "(f64 for f64); accumulate adds before the one rounding and leaves rows "
+       "of no token."},
       {"rms_norm",
        1,
        {use(strided(read("x"))), weight("weight"), strided(write("y"))},
@@ -355,12 +372,14 @@ std::vector<KernelSpec> buildRegistry() {
        "order, of dy * x * r; unit_offset as there. In f32 (f64 for f64)."},
       {"rope",
        1,
-       {strided(read("x")), strided(write("y"))},
+       {strided(read("x")), strided(write("y")), starts()},
        {{"head_dim", Int}, {"inverse", Int}, {"frequencies", Constant}},
        Contribution::None,
        SumsOver::Nothing,
        true,
-       "x, y [B, T, heads*head_dim]; at position t and for i < n, the number "
+       "x, y [B, T, heads*head_dim]; at position t, which is the index along "
+       "T, less starts if there are starts as in add_positions, and for i < n, "
+       "the number "
        "of frequencies, with a = t*frequencies[i] (f64), negated if inverse: "
        "y_i = x_i cos a - x_(i+n) sin a; y_(i+n) = x_(i+n) cos a + x_i sin a; "
        "y = x for the features of a head behind 2n. In f32 (f64 for f64)."},

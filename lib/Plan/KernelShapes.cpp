@@ -46,6 +46,7 @@ public:
     return i < at(name).dims_size() ? at(name).dims(i) : 0;
   }
   uint64_t vocabulary() const { return plan.model().vocabulary(); }
+  const pb::Model &model() const { return plan.model(); }
   int64_t integer(std::string_view name) const {
     return intAttribute(plan, kernel, name);
   }
@@ -178,8 +179,32 @@ void bias(Call &c, std::string_view x, std::string_view bias) {
             " must have an element for each column of ", c.ref(x));
 }
 
+/// The optional operand `starts` has an index for each token of `x`.
+void starts(Call &c, std::string_view x) {
+  if (!c.all("starts").count)
+    return;
+  c.type("starts", pb::I32);
+  c.rank("starts", 2);
+  c.require(c.dim("starts", 0) == c.dim(x, 0) &&
+                c.dim("starts", 1) == c.dim(x, 1),
+            c.ref("starts"), " must be [batch, sequence] of ", c.ref(x));
+}
+
+void documentStarts(Call &c) {
+  c.type("tokens", pb::I32);
+  c.type("starts", pb::I32);
+  c.sameShape("tokens", "starts");
+  int64_t separator = c.integer("separator");
+  int64_t expected = c.model().has_document_separator()
+                         ? int64_t(c.model().document_separator())
+                         : -1;
+  c.require(separator == expected, "separator must be the model's ", expected,
+            " (-1: it has none), found ", separator);
+}
+
 void positions(Call &c, std::string_view x, std::string_view table) {
   c.rank(x, 3);
+  starts(c, x);
   c.rank(table, 2);
   c.require(c.last(x) == c.last(table), c.ref(table),
             " must have the row length of ", c.ref(x));
@@ -202,6 +227,7 @@ void gelu(Call &c) {
 void rope(Call &c) {
   c.sameFloat({"x", "y"});
   c.rank("x", 3);
+  starts(c, "x");
   c.sameShape("x", "y");
   int64_t head = c.integer("head_dim");
   c.require(head > 0 && head % 2 == 0,
@@ -252,6 +278,9 @@ void attention(Call &c) {
             "window must be 0, or positive where causal is 1, found ",
             c.integer("window"));
   c.require(c.real("softcap") >= 0, "softcap must not be negative");
+  starts(c, "q");
+  c.require(!c.all("starts").count || c.integer("causal") == 1,
+            "causal must be 1 where there are starts");
 }
 
 void crossEntropy(Call &c) {
@@ -388,6 +417,7 @@ const std::map<std::string_view, Rules> &rules() {
          c.floating("dlogits");
          c.sameShape("logits", "dlogits");
        }},
+      {"document_starts", documentStarts},
       {"embedding",
        [](Call &c) {
          c.sameFloat({"table", "out"});

@@ -86,13 +86,17 @@ void Printer::header() {
        " gradient " + dtypeName(numerics.gradient()) + " wire " +
        dtypeName(numerics.wire()) + " master " + dtypeName(numerics.master()));
   const pb::Model &model = plan.model();
-  line("model vocabulary " + std::to_string(model.vocabulary()) + " sequence " +
-       std::to_string(model.sequence()) + " micro_batch " +
-       std::to_string(model.micro_batch()) + " global_batch " +
-       std::to_string(model.global_batch()) + " microbatches " +
-       std::to_string(model.microbatches()) + " parameters " +
-       std::to_string(model.parameters()) + " optimizer " + model.optimizer() +
-       " clip_norm " + number(model.clip_norm()));
+  line(
+      "model vocabulary " + std::to_string(model.vocabulary()) + " sequence " +
+      std::to_string(model.sequence()) + " micro_batch " +
+      std::to_string(model.micro_batch()) + " global_batch " +
+      std::to_string(model.global_batch()) + " microbatches " +
+      std::to_string(model.microbatches()) + " parameters " +
+      std::to_string(model.parameters()) + " optimizer " + model.optimizer() +
+      " clip_norm " + number(model.clip_norm()) +
+      (model.has_document_separator()
+           ? " document_separator " + std::to_string(model.document_separator())
+           : ""));
   const pb::Claims &claims = plan.claims();
   line("claims arena " + std::to_string(claims.arena_bytes()) + " persistent " +
        std::to_string(claims.persistent_bytes()) + " max_live " +

@@ -88,6 +88,16 @@ static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
   if (options.globalBatch && options.globalBatch != globalBatch)
     return usageError("--global-batch=" + Twine(options.globalBatch) +
                       ": the program was imported for " + Twine(globalBatch));
+  std::optional<int64_t> separator;
+  if (auto value = model.getAs<IntegerAttr>("document_separator"))
+    separator = value.getInt();
+  if (options.documentSeparator && options.documentSeparator != separator)
+    return usageError(
+        "--document-separator=" + Twine(*options.documentSeparator) +
+        ": the program was imported " +
+        (separator ? "with " + std::to_string(*separator)
+                   : std::string("without one")));
+  options.documentSeparator = separator;
   int64_t dataRanks = globalBatch / perRank;
   if (options.mesh.dataRanks() != dataRanks)
     return usageError("--mesh=" + options.mesh.str() +

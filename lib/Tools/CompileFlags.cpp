@@ -71,6 +71,10 @@ CompileFlags::CompileFlags()
       dropout(
           "dropout", cl::cat(category), cl::value_desc("0"),
           cl::desc("0: a config's dropout is not applied, without a warning")),
+      documentSeparator(
+          "document-separator", cl::cat(category), cl::value_desc("id"),
+          cl::desc("The last token of each document: positions restart behind "
+                   "it and attention does not cross it (none)")),
       memoryBudget(
           "memory-budget", cl::init("unlimited"), cl::cat(category),
           cl::value_desc("size|unlimited"),
@@ -98,18 +102,31 @@ CompileFlags::CompileFlags()
                 cl::desc("Not supported yet: decisions of single weights")) {}
 
 llvm::SmallVector<const cl::Option *> CompileFlags::ofCompilations() const {
-  return {&mesh,         &expertMesh,
-          &sequence,     &microBatch,
-          &globalBatch,  &dtype,
-          &gradDtype,    &reduceDtype,
-          &stateDtype,   &attentionBackward,
-          &optimizer,    &clipNorm,
-          &freeze,       &replicate,
-          &loss,         &dropout,
-          &memoryBudget, &target,
-          &emit,         &stopAfter,
-          &stats,        &noPrefetch,
-          &sync,         &prefetchDistance,
+  return {&mesh,
+          &expertMesh,
+          &sequence,
+          &microBatch,
+          &globalBatch,
+          &dtype,
+          &gradDtype,
+          &reduceDtype,
+          &stateDtype,
+          &attentionBackward,
+          &optimizer,
+          &clipNorm,
+          &freeze,
+          &replicate,
+          &loss,
+          &dropout,
+          &documentSeparator,
+          &memoryBudget,
+          &target,
+          &emit,
+          &stopAfter,
+          &stats,
+          &noPrefetch,
+          &sync,
+          &prefetchDistance,
           &overrides};
 }
 
@@ -206,6 +223,13 @@ Expected<CompileOptions> CompileFlags::read() const {
     return usageError("--clip-norm=" + clipNorm +
                       ": rounds to 0, which means off; expected 0 or more");
   options.dropoutAcknowledged = dropout.getNumOccurrences();
+  if (documentSeparator.getNumOccurrences()) {
+    Expected<int64_t> id =
+        parseCount("document-separator", documentSeparator, 0);
+    if (!id)
+      return id.takeError();
+    options.documentSeparator = *id;
+  }
   if (Error error =
           take(parseSize("memory-budget", memoryBudget), options.memoryBudget))
     return std::move(error);

@@ -41,7 +41,7 @@ private:
   Text dtype, gradDtype, reduceDtype, stateDtype;
   Text attentionBackward;
   Text optimizer, clipNorm, freeze, replicate;
-  Text loss, dropout;
+  Text loss, dropout, documentSeparator;
   Text memoryBudget, target;
   Text emit, stopAfter, stats;
   llvm::cl::opt<bool> noPrefetch, sync;

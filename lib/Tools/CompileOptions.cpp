@@ -148,6 +148,7 @@ ImportOptions CompileOptions::importOptions() const {
   result.dataRanks = mesh.dataRanks();
   result.microbatches = microbatches();
   result.element = dtype;
+  result.documentSeparator = documentSeparator;
   result.dropoutAcknowledged = dropoutAcknowledged;
   return result;
 }
@@ -172,6 +173,8 @@ llvm::SmallVector<std::string> CompileOptions::canonical() const {
   llvm::raw_string_ostream(clip) << llvm::format("%.17g", clipNorm);
   add("clip-norm", clip);
   add("loss", "token-mean");
+  if (documentSeparator)
+    add("document-separator", Twine(*documentSeparator));
   add("memory-budget",
       memoryBudget ? std::to_string(memoryBudget) : std::string("unlimited"));
   add("target", target);

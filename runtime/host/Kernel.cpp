@@ -33,8 +33,8 @@ Status KernelSite::needBlasSizes() const {
 KernelFactory gtp::rt::host::lookupFactory(std::string_view name) {
   for (const std::vector<KernelEntry> *family :
        {&activationKernels(), &attentionKernels(), &elementwiseKernels(),
-        &embeddingKernels(), &linearKernels(), &lossKernels(), &normKernels(),
-        &optimizerKernels(), &ropeKernels()})
+        &documentKernels(), &embeddingKernels(), &linearKernels(),
+        &lossKernels(), &normKernels(), &optimizerKernels(), &ropeKernels()})
     for (const KernelEntry &entry : *family)
       if (entry.name == name)
         return entry.factory;

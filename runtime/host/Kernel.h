@@ -11,6 +11,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,24 @@ using rt::Argument;
 using rt::KernelBody;
 using rt::KernelCall;
 using rt::Shape;
+
+/// Positions of the rows of an operand [B, T, ..]: along T, or from where the
+/// row's document starts if the call has the operand `starts`.
+struct RowPositions {
+  uint64_t length = 1;               ///< T
+  std::optional<size_t> starts = {}; ///< the operand
+
+  /// Fails unless every start is an index up to its own row's.
+  Status check(const KernelCall &call, uint64_t rows) const;
+  /// From row `first` on; null if there are none.
+  const int32_t *startsOf(const KernelCall &call, uint64_t first) const {
+    return starts ? call.as<const int32_t>(*starts) + first : nullptr;
+  }
+  uint64_t of(const KernelCall &call, uint64_t row) const {
+    const int32_t *start = startsOf(call, row);
+    return row % length - (start ? static_cast<uint64_t>(*start) : 0);
+  }
+};
 
 /// cos and sin of every (position, frequency).
 struct RopeTable {
@@ -38,6 +57,9 @@ class KernelSite : public CallSite {
 public:
   KernelSite(const CallSite &site, KernelTables &tables)
       : CallSite(site), tables(tables) {}
+
+  /// Positions of the rows of operand `x`; operand `starts` may be absent.
+  RowPositions positions(size_t x, size_t starts) const;
 
   /// Fails unless every operand of a float type is float32, but for those the
   /// kernel defines as float64.
@@ -62,6 +84,7 @@ struct KernelEntry {
 // One list a family; `lookupFactory` joins them.
 const std::vector<KernelEntry> &activationKernels();
 const std::vector<KernelEntry> &attentionKernels();
+const std::vector<KernelEntry> &documentKernels();
 const std::vector<KernelEntry> &elementwiseKernels();
 const std::vector<KernelEntry> &embeddingKernels();
 const std::vector<KernelEntry> &linearKernels();

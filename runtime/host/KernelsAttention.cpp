@@ -28,10 +28,19 @@ struct Geometry {
   float softcap;
 
   uint64_t group() const { return heads / kvHeads; }
-  /// Query `row` sees keys [first(row), visible(row)).
+  /// Query `row` sees keys [first(row), visible(row)). `starts` of documents
+  /// may be null.
   uint64_t visible(uint64_t row) const { return causal ? row + 1 : length; }
-  uint64_t first(uint64_t row) const {
-    return window && row >= window ? row + 1 - window : 0;
+  uint64_t first(uint64_t row, const int32_t *starts) const {
+    uint64_t key = window && row >= window ? row + 1 - window : 0;
+    return starts ? std::max(key, static_cast<uint64_t>(starts[row])) : key;
+  }
+  /// The first key that any of rows [begin, end) sees.
+  uint64_t firstOf(uint64_t begin, uint64_t end, const int32_t *starts) const {
+    uint64_t key = first(begin, starts);
+    for (uint64_t row = begin + 1; starts && row < end; ++row)
+      key = std::min(key, first(row, starts));
+    return key;
   }
   /// Caps scores, softly.
   void cap(float *scores, uint64_t begin, uint64_t end) const {
@@ -92,9 +101,11 @@ static StatusOr<KernelBody> attention(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needBlasSizes());
   Geometry g = geometryOf(site, 0);
   GTP_RETURN_IF_ERROR(checkScratch(site, 5, g.length, 1));
-  return KernelBody([g, qShape = site.shape(0), kShape = site.shape(1),
+  return KernelBody([g, positions = site.positions(0, 6),
+                     qShape = site.shape(0), kShape = site.shape(1),
                      vShape = site.shape(2),
                      outShape = site.shape(3)](const KernelCall &call) {
+    GTP_RETURN_IF_ERROR(positions.check(call, qShape.rows));
     float *scores = call.f32(5);
     for (uint64_t index = 0; index < g.batch * g.heads; ++index) {
       uint64_t first = index / g.heads * g.length, h = index % g.heads;
@@ -104,15 +115,17 @@ static StatusOr<KernelBody> attention(const KernelSite &site) {
       Panel v(call, 2, vShape, first, kv * g.head);
       Panel out(call, 3, outShape, first, h * g.head);
       float *lse = call.f32(4) + index * g.length;
+      const int32_t *starts = positions.startsOf(call, first);
       for (uint64_t begin = 0; begin < g.length; begin += kBlockRows) {
         uint64_t end = std::min(begin + kBlockRows, g.length);
         // Columns of the scores are keys from `left` on.
-        uint64_t left = g.first(begin), columns = g.visible(end - 1) - left;
+        uint64_t left = g.firstOf(begin, end, starts);
+        uint64_t columns = g.visible(end - 1) - left;
         multiply(end - begin, columns, g.head, g.scale, q.from(begin),
                  k.from(left, true), false, scores, g.length);
         for (uint64_t row = begin; row < end; ++row) {
           float *line = scores + (row - begin) * g.length;
-          uint64_t hidden = g.first(row) - left;
+          uint64_t hidden = g.first(row, starts) - left;
           uint64_t visible = g.visible(row) - left - hidden;
           float *s = line + hidden;
           g.cap(s, 0, visible);
@@ -143,7 +156,7 @@ static void clear(const Panel &panel, uint64_t rows, uint64_t columns) {
 
 namespace {
 /// Operands of attention_grad.
-enum Grad { DOut, Q, K, V, Out, Lse, DQ, DK, DV, Scratch };
+enum Grad { DOut, Q, K, V, Out, Lse, DQ, DK, DV, Scratch, Starts };
 } // namespace
 
 static StatusOr<KernelBody> attentionGrad(const KernelSite &site) {
@@ -154,7 +167,9 @@ static StatusOr<KernelBody> attentionGrad(const KernelSite &site) {
   std::vector<Shape> shapes;
   for (size_t i = 0; i < site.count(); ++i)
     shapes.push_back(site.shape(i));
-  return KernelBody([g, shapes](const KernelCall &call) {
+  return KernelBody([g, shapes, positions = site.positions(Q, Starts)](
+                        const KernelCall &call) {
+    GTP_RETURN_IF_ERROR(positions.check(call, shapes[Q].rows));
     float *p = call.f32(Scratch), *ds = p + g.length * g.length;
     for (uint64_t index = 0; index < g.batch * g.heads; ++index) {
       uint64_t first = index / g.heads * g.length, h = index % g.heads;
@@ -168,6 +183,7 @@ static StatusOr<KernelBody> attentionGrad(const KernelSite &site) {
       Panel dout = query(DOut), q = query(Q), out = query(Out), dq = query(DQ);
       Panel k = key(K), v = key(V), dk = key(DK), dv = key(DV);
       const float *lse = call.f32(Lse) + index * g.length;
+      const int32_t *starts = positions.startsOf(call, first);
       // The heads of a group add to one key head, the first after a clear.
       if (h % g.group() == 0) {
         clear(dk, g.length, g.head);
@@ -175,14 +191,14 @@ static StatusOr<KernelBody> attentionGrad(const KernelSite &site) {
       }
       for (uint64_t begin = 0; begin < g.length; begin += kBlockRows) {
         uint64_t rows = std::min(kBlockRows, g.length - begin);
-        uint64_t left = g.first(begin);
+        uint64_t left = g.firstOf(begin, begin + rows, starts);
         uint64_t columns = g.visible(begin + rows - 1) - left;
         multiply(rows, columns, g.head, g.scale, q.from(begin),
                  k.from(left, true), false, p, g.length);
         multiply(rows, columns, g.head, 1, dout.from(begin), v.from(left, true),
                  false, ds, g.length);
         for (uint64_t i = 0; i < rows; ++i) {
-          uint64_t row = begin + i, hidden = g.first(row) - left;
+          uint64_t row = begin + i, hidden = g.first(row, starts) - left;
           uint64_t visible = g.visible(row) - left;
           float *pRow = p + i * g.length, *dsRow = ds + i * g.length;
           auto inner =

@@ -53,13 +53,14 @@ static StatusOr<KernelBody> embeddingGrad(const KernelSite &site) {
   });
 }
 
-/// y = x + row `row % period` of a table.
-static KernelBody addRows(const KernelSite &site, uint64_t period) {
+/// y = x + the row of a table that the row's position names.
+static KernelBody addRows(const KernelSite &site, RowPositions positions) {
   return [x = site.shape(0), table = site.shape(1), y = site.shape(2),
-          period](const KernelCall &call) {
+          positions](const KernelCall &call) {
+    GTP_RETURN_IF_ERROR(positions.check(call, x.rows));
     for (uint64_t row = 0; row < x.rows; ++row) {
       const float *in = call.f32(0) + row * x.pitch;
-      const float *term = call.f32(1) + row % period * table.pitch;
+      const float *term = call.f32(1) + positions.of(call, row) * table.pitch;
       float *out = call.f32(2) + row * y.pitch;
       for (uint64_t i = 0; i < y.columns; ++i)
         out[i] = in[i] + term[i];
@@ -68,16 +69,22 @@ static KernelBody addRows(const KernelSite &site, uint64_t period) {
   };
 }
 
-/// Row p < period of the table is the sum of rows p, p + period, ... of dy.
-static KernelBody sumRows(const KernelSite &site, uint64_t period) {
+/// Row p of the table is the sum of the rows of dy whose position is p.
+static KernelBody sumRows(const KernelSite &site, RowPositions positions) {
   return [dy = site.shape(0), table = site.shape(1),
-          period](const KernelCall &call) {
+          positions](const KernelCall &call) {
+    GTP_RETURN_IF_ERROR(positions.check(call, dy.rows));
+    // Without documents they are p, p + T, p + 2T, ...
+    uint64_t step = positions.starts ? 1 : positions.length;
     double *sums = threadSums(table.columns);
     for (uint64_t p = 0; p < table.rows; ++p) {
       float *out = call.f32(1) + p * table.pitch;
       for (uint64_t i = 0; i < table.columns; ++i)
         sums[i] = call.add(1) ? out[i] : 0.0;
-      for (uint64_t row = p; p < period && row < dy.rows; row += period) {
+      for (uint64_t row = p; p < positions.length && row < dy.rows;
+           row += step) {
+        if (positions.of(call, row) != p)
+          continue;
         const float *in = call.f32(0) + row * dy.pitch;
         for (uint64_t i = 0; i < table.columns; ++i)
           sums[i] += static_cast<double>(in[i]);
@@ -91,22 +98,22 @@ static KernelBody sumRows(const KernelSite &site, uint64_t period) {
 
 static StatusOr<KernelBody> addBias(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  return addRows(site, 1);
+  return addRows(site, {});
 }
 
 static StatusOr<KernelBody> biasGrad(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  return sumRows(site, 1);
+  return sumRows(site, {});
 }
 
 static StatusOr<KernelBody> addPositions(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  return addRows(site, site.dim(0, 1));
+  return addRows(site, site.positions(0, 3));
 }
 
 static StatusOr<KernelBody> positionsGrad(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  return sumRows(site, site.dim(0, 1));
+  return sumRows(site, site.positions(0, 2));
 }
 
 const std::vector<KernelEntry> &gtp::rt::host::embeddingKernels() {

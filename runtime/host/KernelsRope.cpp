@@ -27,17 +27,19 @@ tableFor(const KernelSite &site, const plan::pb::FloatList &frequencies,
 
 static StatusOr<KernelBody> rope(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  uint64_t positions = site.dim(0, 1);
+  RowPositions positions = site.positions(0, 2);
   return KernelBody(
       [x = site.shape(0), y = site.shape(1), positions,
        head = static_cast<uint64_t>(site.integer("head_dim")),
        half = static_cast<uint64_t>(site.constant("frequencies").values_size()),
        sign = site.integer("inverse") ? -1.0f : 1.0f,
-       table = tableFor(site, site.constant("frequencies"), positions)](
+       table = tableFor(site, site.constant("frequencies"), positions.length)](
           const KernelCall &call) {
+        GTP_RETURN_IF_ERROR(positions.check(call, x.rows));
         for (uint64_t row = 0; row < x.rows; ++row) {
-          const float *cosines = &table->cosines[row % positions * half];
-          const float *sines = &table->sines[row % positions * half];
+          uint64_t position = positions.of(call, row);
+          const float *cosines = &table->cosines[position * half];
+          const float *sines = &table->sines[position * half];
           for (uint64_t start = 0; start < x.columns; start += head) {
             const float *in = call.f32(0) + row * x.pitch + start;
             float *out = call.f32(1) + row * y.pitch + start;

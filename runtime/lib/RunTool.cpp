@@ -42,6 +42,8 @@ static StatusOr<std::optional<TrainingData>> openData(const RunOptions &options,
   files.tokenBits = options.tokenBits;
   files.vocabulary = plan.model().vocabulary();
   files.sequence = plan.model().sequence();
+  if (plan.model().has_document_separator())
+    files.documentSeparator = plan.model().document_separator();
   GTP_ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(files));
   return std::optional<TrainingData>(std::move(data));
 }

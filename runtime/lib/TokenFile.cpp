@@ -89,6 +89,7 @@ Status TokenFile::mapIds(const TokenFileOptions &options) {
 StatusOr<TokenFile> TokenFile::open(const TokenFileOptions &options) {
   TokenFile file;
   file.sequence = options.sequence;
+  file.documentSeparator = options.documentSeparator;
   GTP_RETURN_IF_ERROR(isDatasetIndex(options.data)
                           ? file.mapDataset(options.data)
                           : file.mapIds(options));
@@ -170,6 +171,9 @@ void TokenFile::readSample(uint64_t offset, int32_t *tokenOut,
                            int32_t *labelOut) const {
   for (uint64_t j = 0; j < sequence; ++j) {
     tokenOut[j] = token(offset + j);
-    labelOut[j] = label(offset + j + 1);
+    // What follows a separator is another document's.
+    bool ends = documentSeparator &&
+                static_cast<uint32_t>(tokenOut[j]) == *documentSeparator;
+    labelOut[j] = ends ? kIgnoredLabel : label(offset + j + 1);
   }
 }

@@ -17,6 +17,7 @@ StatusOr<TrainingData> TrainingData::open(const TrainingDataOptions &options) {
     file.tokenBits = options.tokenBits;
     file.vocabulary = options.vocabulary;
     file.sequence = options.sequence;
+    file.documentSeparator = options.documentSeparator;
     GTP_ASSIGN_OR_RETURN(TokenFile text, TokenFile::open(file));
     data.texts.push_back(std::move(text));
     data.sums.push_back(sum += options.data[i].weight);

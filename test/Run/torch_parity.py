@@ -7,9 +7,11 @@ MESHES = ["gtp=1", "gtp=3", "dp=2,gtp=2"]
 
 
 def parity(tools, model, mesh, ranks):
+    options = model / "options.txt"
     plan = tools.compile(model / "config.json", f"--mesh={mesh}", "--seq=8",
                          f"--micro-batch={BATCH // ranks}", f"--global-batch={BATCH}",
-                         "--optimizer=sgd")
+                         "--optimizer=sgd",
+                         *(options.read_text().split() if options.exists() else []))
     grads = tools.scratch / "grads.safetensors"
     metrics = tools.run(plan, f"--data={model / 'tokens.bin'}", "--token-bits=16",
                         f"--labels={model / 'labels.bin'}",

@@ -2,8 +2,8 @@
 //
 // `test-tfm-vjp`: every function holds one differentiable op on its arguments,
 // which attributes may describe: `test.range = n` (ids below n), `test.masked`
-// (some labels are not counted), `test.value = n`. Results that it returns get
-// random cotangents.
+// (some labels are not counted), `test.value = n`, `test.values = array<i64:
+// ..>`. Results that it returns get random cotangents.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,8 +76,12 @@ void VjpCase::fillArguments() {
   for (BlockArgument argument : function.getArguments()) {
     Tensor &tensor = arguments.emplace_back(argument);
     unsigned index = argument.getArgNumber();
-    if (auto value =
-            function.getArgAttrOfType<IntegerAttr>(index, "test.value"))
+    if (auto values =
+            function.getArgAttrOfType<DenseI64ArrayAttr>(index, "test.values"))
+      llvm::copy(values.asArrayRef().take_front(tensor.values.size()),
+                 tensor.values.begin());
+    else if (auto value =
+                 function.getArgAttrOfType<IntegerAttr>(index, "test.value"))
       llvm::fill(tensor.values, value.getInt());
     else if (auto range =
                  function.getArgAttrOfType<IntegerAttr>(index, "test.range"))

@@ -105,13 +105,31 @@ static Tensors addBias(AddBiasOp op, Operands in) {
   return out;
 }
 
-/// The elements of a sequence, one behind the other, are as many of a table.
+static Tensors documentStarts(DocumentStartsOp op, Operands in) {
+  Tensors out = zeros(op);
+  int64_t length = in[0]->last();
+  for (int64_t i = 0, end = out[0].values.size(); i < end; ++i) {
+    int64_t t = i % length;
+    bool first = t == 0 || in[0]->values[i - 1] == op.getSeparator();
+    out[0].values[i] = first ? t : out[0].values[i - 1];
+  }
+  return out;
+}
+
+/// The position of row `row` of x, `[.., T, H]`: along the sequence, or from
+/// the start of its document if the operand `starts` is there.
+static int64_t positionOf(const Tensor &x, int64_t row, Operands in,
+                          size_t starts) {
+  int64_t index = row % x.shape[x.shape.size() - 2];
+  return starts < in.size() ? index - int64_t(in[starts]->values[row]) : index;
+}
+
 static Tensors addPositions(AddPositionsOp op, Operands in) {
   Tensors out = zeros(op);
   const Tensor &x = *in[0];
-  size_t period = x.shape[x.shape.size() - 2] * x.last();
-  for (size_t i = 0; i < out[0].values.size(); ++i)
-    out[0].values[i] = x.values[i] + in[1]->values[i % period];
+  for (int64_t r = 0; r < x.rows(); ++r)
+    for (int64_t i = 0; i < x.last(); ++i)
+      out[0].row(r)[i] = x.row(r)[i] + in[1]->row(positionOf(x, r, in, 2))[i];
   return out;
 }
 
@@ -129,10 +147,9 @@ static Tensors rope(RopeOp op, Operands in) {
   Tensors out = zeros(op);
   const Tensor &x = *in[0];
   int64_t size = op.getHeadDim(), half = op.getFrequencies().size();
-  int64_t sequence = x.shape[x.shape.size() - 2];
   int64_t heads = x.last() / size;
   forEachGroup(x, size, [&](const double *head, int64_t group) {
-    int64_t position = group / heads % sequence;
+    int64_t position = positionOf(x, group / heads, in, 1);
     double *result = out[0].values.data() + group * size;
     for (int64_t i = 0; i < half; ++i) {
       double angle = position * op.getFrequencies()[i];
@@ -161,8 +178,12 @@ struct Heads {
   double scale, softcap;
   bool causal;
 
-  int64_t firstKey(int64_t t) const {
-    return window ? std::max<int64_t>(0, t + 1 - window) : 0;
+  /// `starts`, if it is there, is an operand of the op.
+  int64_t firstKey(int64_t b, int64_t t, Operands in, size_t starts) const {
+    int64_t first = window ? std::max<int64_t>(0, t + 1 - window) : 0;
+    if (starts >= in.size())
+      return first;
+    return std::max(first, int64_t(in[starts]->values[b * sequence + t]));
   }
   int64_t keys(int64_t t) const { return causal ? t + 1 : sequence; }
   double score(const double *query, const double *key) const {
@@ -204,7 +225,7 @@ static Tensors attention(AttentionOp op, Operands in) {
   heads.forEachQuery([&](int64_t b, int64_t h, int64_t t, int64_t index) {
     double sum = 0;
     double *result = heads.query(out[0], b, h, t);
-    for (int64_t s = heads.firstKey(t); s < heads.keys(t); ++s) {
+    for (int64_t s = heads.firstKey(b, t, in, 3); s < heads.keys(t); ++s) {
       double p =
           std::exp(heads.score(heads.query(q, b, h, t), heads.key(k, b, h, s)));
       sum += p;
@@ -407,9 +428,9 @@ static Tensors biasGrad(BiasGradOp op, Operands in) {
 static Tensors positionsGrad(PositionsGradOp op, Operands in) {
   Tensors out = zeros(op);
   const Tensor &dy = *in[0];
-  size_t period = dy.shape[dy.shape.size() - 2] * dy.last();
-  for (size_t i = 0; i < dy.values.size(); ++i)
-    out[0].values[i % period] += dy.values[i];
+  for (int64_t r = 0; r < dy.rows(); ++r)
+    for (int64_t i = 0; i < dy.last(); ++i)
+      out[0].row(positionOf(dy, r, in, 1))[i] += dy.row(r)[i];
   return out;
 }
 
@@ -442,7 +463,7 @@ static Tensors attentionGrad(AttentionGradOp op, Operands in) {
     const double *grad = heads.query(dout, b, h, t);
     const double *query = heads.query(q, b, h, t);
     double delta = heads.dot(grad, heads.query(result, b, h, t));
-    for (int64_t s = heads.firstKey(t); s < heads.keys(t); ++s) {
+    for (int64_t s = heads.firstKey(b, t, in, 6); s < heads.keys(t); ++s) {
       const double *key = heads.key(k, b, h, s);
       double score = heads.score(query, key);
       double p = std::exp(score - lse.values[index]);
@@ -543,6 +564,7 @@ SmallVector<Tensor> gtp::test::interpret(Operation *op, Operands operands) {
       .Case([&](EmbeddingOp op) { return embedding(op, operands); })
       .Case([&](RmsNormOp op) { return rmsNorm(op, operands); })
       .Case([&](LayerNormOp op) { return layerNorm(op, operands); })
+      .Case([&](DocumentStartsOp op) { return documentStarts(op, operands); })
       .Case([&](AddBiasOp op) { return addBias(op, operands); })
       .Case([&](AddPositionsOp op) { return addPositions(op, operands); })
       .Case([&](GeluOp op) { return gelu(op, operands); })

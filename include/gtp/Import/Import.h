@@ -14,6 +14,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace gtp {
@@ -33,6 +34,9 @@ struct ImportOptions {
   int64_t microbatches = 1;
   /// Type of weights and activations.
   Element element = Element::BF16;
+  /// The id that ends each document of a sequence: positions count from the
+  /// start of the document and attention stays in it. None: a sequence is one.
+  std::optional<int64_t> documentSeparator;
   /// The user knows that dropout is not applied: no warning.
   bool dropoutAcknowledged = false;
 };

@@ -39,7 +39,8 @@ struct CompileOptions {
   Optimizer optimizer = Optimizer::AdamW;
   double clipNorm = 0; ///< 0: off
   bool dropoutAcknowledged = false;
-  int64_t memoryBudget = 0; ///< bytes; 0: unlimited
+  std::optional<int64_t> documentSeparator; ///< none: a sequence is a document
+  int64_t memoryBudget = 0;                 ///< bytes; 0: unlimited
   std::string target = "cpu";
   bool prefetch = true;
   bool sync = false;

@@ -73,6 +73,12 @@ void checkModel(Context &c) {
     c.fail("structure", "model: vocabulary " +
                             std::to_string(model.vocabulary()) +
                             " must be in 1 .. 2^31-1");
+  if (model.has_document_separator() &&
+      model.document_separator() >= model.vocabulary())
+    c.fail("structure", "model: document separator " +
+                            std::to_string(model.document_separator()) +
+                            " must be an id, below the vocabulary of " +
+                            std::to_string(model.vocabulary()));
   if (!std::isfinite(model.clip_norm()) || model.clip_norm() < 0 ||
       !std::isfinite(model.initializer_range()) ||
       model.initializer_range() < 0)

@@ -7,6 +7,7 @@
 #include "gtp/Support/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ struct TokenFileOptions {
   unsigned tokenBits = 8;
   uint64_t vocabulary = 0;
   uint64_t sequence = 0;
+  /// The id of the last token of each document.
+  std::optional<uint32_t> documentSeparator;
 };
 
 /// Whether a path of data names the index of a dataset.
@@ -48,7 +51,8 @@ public:
   /// step)), modulo the number of places a sequence and its last label fit in.
   uint64_t sampleOffset(uint64_t seed, uint64_t sample, uint64_t step) const;
 
-  /// Tokens o .. o+T-1 of a sample and the labels of their successors.
+  /// Tokens o .. o+T-1 of a sample and the labels of their successors; those of
+  /// document separators are not counted.
   void readSample(uint64_t offset, int32_t *tokens, int32_t *labels) const;
 
 private:
@@ -64,6 +68,7 @@ private:
   uint64_t tokens = 0;
   uint64_t documentCount = 0;
   uint64_t sequence = 0;
+  std::optional<uint32_t> documentSeparator;
 };
 
 } // namespace gtp::rt

@@ -23,6 +23,7 @@ struct TrainingDataOptions {
   unsigned tokenBits = 8;
   uint64_t vocabulary = 0;
   uint64_t sequence = 0;
+  std::optional<uint32_t> documentSeparator; ///< as of TokenFileOptions
 };
 
 /// What samples are drawn from: a function of the seed, the sample and the

@@ -663,3 +663,67 @@ func.func @gelu_to_another_shape(%x: tensor<2x3xf32>) {
   %0 = tfm.gelu %x : (tensor<2x3xf32>) -> tensor<3x2xf32>
   return
 }
+
+// -----
+
+func.func @separator_that_is_no_id(%tokens: tensor<2x3xi32>) {
+  // expected-error @below {{has separator 2147483648, expected an id: 0 to 2147483647}}
+  %0 = tfm.document_starts %tokens {separator = 2147483648} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @negative_separator(%tokens: tensor<2x3xi32>) {
+  // expected-error @below {{attribute 'separator' failed to satisfy constraint}}
+  %0 = tfm.document_starts %tokens {separator = -1} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @starts_of_other_tokens(%tokens: tensor<2x3xi32>) {
+  // expected-error @below {{has starts of shape [3, 2], expected [2, 3]}}
+  %0 = tfm.document_starts %tokens {separator = 1} : (tensor<2x3xi32>) -> tensor<3x2xi32>
+  return
+}
+
+// -----
+
+func.func @rope_with_starts_of_other_tokens(%x: tensor<2x3x4xf32>, %s: tensor<3x2xi32>) {
+  // expected-error @below {{has starts of shape [3, 2], expected [2, 3]}}
+  %0 = tfm.rope %x, %s {head_dim = 2, frequencies = array<f64: 1.0>} : (tensor<2x3x4xf32>, tensor<3x2xi32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @positions_with_starts_of_other_tokens(%x: tensor<2x3x4xf32>, %s: tensor<6xi32>) {
+  // expected-error @below {{has starts of shape [6], expected [2, 3]}}
+  %0 = tfm.positions_grad %x, %s : (tensor<2x3x4xf32>, tensor<6xi32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_with_starts_of_other_tokens(%q: tensor<2x3x4xf32>, %s: tensor<2x4xi32>) {
+  // expected-error @below {{has starts of shape [2, 4], expected [2, 3]}}
+  %0, %lse = tfm.attention %q, %q, %q, %s {heads = 1, kv_heads = 1, scale = 1.0, causal = true}
+    : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x4xi32>) -> (tensor<2x3x4xf32>, tensor<2x1x3xf32>)
+  return
+}
+
+// -----
+
+func.func @documents_of_attention_both_ways(%q: tensor<2x3x4xf32>, %s: tensor<2x3xi32>) {
+  // expected-error @below {{has starts of documents but is not causal; nothing says where documents end}}
+  %0, %lse = tfm.attention %q, %q, %q, %s {heads = 1, kv_heads = 1, scale = 1.0, causal = false}
+    : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3xi32>) -> (tensor<2x3x4xf32>, tensor<2x1x3xf32>)
+  return
+}
+
+// -----
+
+// expected-error @below {{has tfm.model with document_separator = 7, expected an id below its vocabulary of 7}}
+module attributes {tfm.model = {vocabulary = 7 : i64, document_separator = 7 : i64}} {
+}

@@ -214,3 +214,31 @@ func.func @attention_in_a_window(%q: tensor<1x8x4xbf16>) {
     : (tensor<1x8x4xbf16>, tensor<1x8x4xbf16>, tensor<1x8x4xbf16>) -> (tensor<1x8x4xbf16>, tensor<1x1x8xf32>)
   return
 }
+
+// CHECK-LABEL: @documents
+func.func @documents(%tokens: tensor<2x3xi32>, %x: tensor<2x3x4xbf16>, %t: tensor<5x4xbf16>) {
+  // CHECK: %[[STARTS:.*]] = tfm.document_starts %{{.*}} {separator = 0 : i64} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  // expected-remark @below {{(a b!) -> (a b!); memory}}
+  %s = tfm.document_starts %tokens {separator = 0} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  // CHECK: tfm.rope %{{.*}}, %[[STARTS]] {frequencies = array<f64: 1.000000e+00>, head_dim = 2 : i64} : (tensor<2x3x4xbf16>, tensor<2x3xi32>) -> tensor<2x3x4xbf16>
+  // expected-remark @below {{(a b! c/2) (a b!) -> (a b! c/2); memory}}
+  %0 = tfm.rope %x, %s {head_dim = 2, frequencies = array<f64: 1.0>}
+    : (tensor<2x3x4xbf16>, tensor<2x3xi32>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.add_positions %{{.*}}, %{{.*}}, %[[STARTS]] : (tensor<2x3x4xbf16>, tensor<5x4xbf16>, tensor<2x3xi32>) -> tensor<2x3x4xbf16>
+  // expected-remark @below {{(a b! c) (d! c) (a b!) -> (a b! c); memory}}
+  %1 = tfm.add_positions %x, %t, %s
+    : (tensor<2x3x4xbf16>, tensor<5x4xbf16>, tensor<2x3xi32>) -> tensor<2x3x4xbf16>
+  // CHECK: tfm.positions_grad %{{.*}}, %[[STARTS]] : (tensor<2x3x4xbf16>, tensor<2x3xi32>) -> tensor<5x4xf32>
+  // expected-remark @below {{(a b! c) (a b!) -> (d! c); memory}}
+  %2 = tfm.positions_grad %x, %s : (tensor<2x3x4xbf16>, tensor<2x3xi32>) -> tensor<5x4xf32>
+  // CHECK: tfm.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[STARTS]] {causal = true
+  // expected-remark @below {{(a b! c/1) (a b! c/1) (a b! c/1) (a b!) -> (a b! c/1) (a c/1 b!); matrix}}
+  %3, %lse = tfm.attention %x, %x, %x, %s {heads = 1, kv_heads = 1, scale = 0.5, causal = true, window = 2}
+    : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3xi32>) -> (tensor<2x3x4xbf16>, tensor<2x1x3xf32>)
+  // CHECK: tfm.attention_grad {{.*}}, %[[STARTS]] {causal = true
+  // expected-remark @below {{(a b! c/1) (a c/1 b!) (a b!) -> (a b! c/1) (a b! c/1) (a b! c/1); matrix}}
+  %4:3 = tfm.attention_grad %3, %x, %x, %x, %3, %lse, %s {heads = 1, kv_heads = 1, scale = 0.5, causal = true}
+    : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x1x3xf32>, tensor<2x3xi32>)
+    -> (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>)
+  return
+}

@@ -173,3 +173,27 @@ func.func @mul(%a: tensor<2x3x4xf64>, %b: tensor<2x3x4xf64>) -> tensor<2x3x4xf64
   %0 = tfm.mul %a, %b : (tensor<2x3x4xf64>, tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
   return %0 : tensor<2x3x4xf64>
 }
+
+func.func @rope_of_documents(
+    %x: tensor<2x3x8xf64>, %s: tensor<2x3xi32> {test.values = array<i64: 0, 1, 1, 0, 0, 2>}) -> tensor<2x3x8xf64> {
+  // expected-remark @below {{1 products agree}}
+  %0 = tfm.rope %x, %s {head_dim = 4, frequencies = array<f64: 1.0, 0.3>} : (tensor<2x3x8xf64>, tensor<2x3xi32>) -> tensor<2x3x8xf64>
+  return %0 : tensor<2x3x8xf64>
+}
+
+func.func @add_positions_of_documents(
+    %x: tensor<2x3x5xf64>, %t: tensor<4x5xf64>,
+    %s: tensor<2x3xi32> {test.values = array<i64: 0, 1, 1, 0, 0, 2>}) -> tensor<2x3x5xf64> {
+  // expected-remark @below {{2 products agree}}
+  %0 = tfm.add_positions %x, %t, %s : (tensor<2x3x5xf64>, tensor<4x5xf64>, tensor<2x3xi32>) -> tensor<2x3x5xf64>
+  return %0 : tensor<2x3x5xf64>
+}
+
+func.func @attention_of_documents(
+    %q: tensor<2x5x12xf64>, %k: tensor<2x5x6xf64>, %v: tensor<2x5x6xf64>,
+    %s: tensor<2x5xi32> {test.values = array<i64: 0, 1, 1, 1, 1, 0, 0, 0, 3, 4>}) -> tensor<2x5x12xf64> {
+  // expected-remark @below {{3 products agree}}
+  %0, %lse = tfm.attention %q, %k, %v, %s {heads = 4, kv_heads = 2, scale = 0.6, causal = true, window = 3, softcap = 0.7}
+    : (tensor<2x5x12xf64>, tensor<2x5x6xf64>, tensor<2x5x6xf64>, tensor<2x5xi32>) -> (tensor<2x5x12xf64>, tensor<2x4x5xf64>)
+  return %0 : tensor<2x5x12xf64>
+}

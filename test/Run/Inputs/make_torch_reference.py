@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes the PyTorch reference that test/Run/torch_parity.py compares with.
 
-For each tiny model: config.json, weights.safetensors (random, float32),
-tokens.bin, labels.bin and reference.safetensors, which holds the gradient of every
-parameter and the loss (tensor "loss"), computed by `transformers` in float32 on
-the samples that `gtp-run --seed=3` draws for step 1.
+For each tiny model: config.json, weights.safetensors (random, float32), tokens.bin,
+labels.bin, options.txt where gtp-opt needs more than the config, and
+reference.safetensors, which holds the gradient of every parameter and the loss (tensor
+"loss"), computed by `transformers` in float32 on the samples that `gtp-run --seed=3` draws for step 1.
 
     pip install torch transformers safetensors
     test/Run/Inputs/make_torch_reference.py test/Run/Inputs/torch [MODEL...]
@@ -64,7 +64,11 @@ MODELS = {
                    hidden_activation="gelu_pytorch_tanh", tie_word_embeddings=True,
                    rope_theta=10000.0, sliding_window=3, query_pre_attn_scalar=12,
                    attn_logit_softcapping=2.0, final_logit_softcapping=3.0, pad_token_id=None),
+    "llama-packed": dict(COMMON, model_type="llama", tie_word_embeddings=False,
+                         rope_theta=10000.0, mlp_bias=False),
 }
+# Models whose sequences hold documents, each of which ends in this token.
+SEPARATORS = {"llama-packed": 5}
 
 
 def build(config):
@@ -72,6 +76,20 @@ def build(config):
     fields = {k: v for k, v in config.items() if k != "model_type"}
     model = transformers.AutoModelForCausalLM.from_config(kind(**fields), attn_implementation="eager")
     return model.to(torch.float32)
+
+
+def logits_of(model, ids, separator):
+    """Of documents that know nothing of each other: positions restart behind a separator,
+    and a mask keeps attention in the document."""
+    if separator is None:
+        return model(input_ids=ids, use_cache=False).logits
+    index = torch.arange(ids.shape[1]).expand_as(ids)
+    ends = torch.cat([torch.zeros_like(ids[:, :1]), (ids == separator).long()[:, :-1]], dim=1)
+    start = torch.cummax(torch.where(ends == 1, index, 0), dim=1).values
+    seen = (index[:, None, :] <= index[:, :, None]) & (index[:, None, :] >= start[:, :, None])
+    mask = torch.where(seen, 0.0, torch.finfo(torch.float32).min)[:, None]
+    return model(input_ids=ids, position_ids=index - start, attention_mask=mask,
+                 use_cache=False).logits
 
 
 def main():
@@ -96,6 +114,10 @@ def main():
         save_file({k: v.detach().contiguous() for k, v in names.items()}, out / "weights.safetensors")
 
         tokens = random.integers(0, VOCABULARY, 400).astype("<u2")
+        separator = SEPARATORS.get(name)
+        if separator is not None:
+            tokens[random.random(400) < 0.25] = separator
+            (out / "options.txt").write_text(f"--document-separator={separator}\n")
         labels = tokens.astype("<i4")
         labels[random.random(400) < 0.2] = -100
         tokens.tofile(out / "tokens.bin")
@@ -103,7 +125,9 @@ def main():
         offsets = sample_offsets(SEED, step=1, samples=BATCH, choices=len(tokens) - SEQUENCE)
         ids = torch.tensor(np.stack([tokens[o:o + SEQUENCE] for o in offsets]).astype(np.int64))
         targets = torch.tensor(np.stack([labels[o + 1:o + 1 + SEQUENCE] for o in offsets]).astype(np.int64))
-        logits = model(input_ids=ids, use_cache=False).logits
+        logits = logits_of(model, ids, separator)
+        if separator is not None:
+            targets[ids == separator] = -100
         loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100,
                                reduction="sum") / max(1, int((targets != -100).sum()))
         loss.backward()

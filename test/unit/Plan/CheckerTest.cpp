@@ -127,6 +127,10 @@ TEST(Checker, FindsBrokenStructure) {
        "global batch"},
       {[](pb::Plan &p) { p.mutable_model()->set_sequence(UINT64_MAX); },
        "must be positive and fit"},
+      {[](pb::Plan &p) {
+         p.mutable_model()->set_document_separator(p.model().vocabulary());
+       },
+       "document separator"},
       {[](pb::Plan &p) { p.mutable_buffers(3)->set_offset(1); },
        "multiple of 256"},
       {[](pb::Plan &p) { p.mutable_buffers(3)->set_size(UINT64_MAX); },

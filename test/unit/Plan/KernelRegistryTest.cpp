@@ -214,6 +214,51 @@ TEST(KernelCall, AttentionShapesAgree) {
   EXPECT_NE(attention(4, 3, 4), "");
 }
 
+TEST(KernelCall, StartsOfDocumentsFitTheirTokens) {
+  auto positions = [](pb::DType type, std::vector<uint64_t> dims) {
+    Calls calls("add_positions");
+    calls.operand(pb::F32, {2, 5, 4})
+        .operand(pb::F32, {6, 4})
+        .operand(pb::F32, {2, 5, 4})
+        .operand(type, std::move(dims));
+    return calls.verify();
+  };
+  EXPECT_EQ(positions(pb::I32, {2, 5}), "");
+  EXPECT_NE(positions(pb::I64, {2, 5}).find("must be i32"), std::string::npos);
+  EXPECT_NE(positions(pb::I32, {5, 2}).find("[batch, sequence] of"),
+            std::string::npos);
+  EXPECT_NE(positions(pb::I32, {10}).find("2 dimensions"), std::string::npos);
+
+  auto attention = [](int64_t causal) {
+    Calls calls("attention");
+    for (int i = 0; i < 4; ++i)
+      calls.operand(pb::F32, {2, 5, 4});
+    calls.operand(pb::F32, {2, 1, 5})
+        .operand(pb::U8, {100})
+        .operand(pb::I32, {2, 5});
+    calls.integer("heads", 1)
+        .integer("kv_heads", 1)
+        .real("scale", 0.5)
+        .integer("causal", causal);
+    return calls.verify();
+  };
+  EXPECT_EQ(attention(1), "");
+  EXPECT_NE(attention(0).find("causal must be 1"), std::string::npos);
+}
+
+TEST(KernelCall, TheSeparatorIsTheModels) {
+  Calls calls("document_starts");
+  calls.operand(pb::I32, {2, 5}).operand(pb::I32, {2, 5});
+  calls.integer("separator", 7);
+  EXPECT_NE(calls.verify().find("separator must be the model's -1"),
+            std::string::npos);
+  calls.plan.mutable_model()->set_document_separator(6);
+  EXPECT_NE(calls.verify().find("separator must be the model's 6"),
+            std::string::npos);
+  calls.plan.mutable_model()->set_document_separator(7);
+  EXPECT_EQ(calls.verify(), "");
+}
+
 TEST(Operand, ExtentCountsGapsBetweenRowsOnly) {
   pb::Operand operand;
   operand.set_dtype(pb::BF16);

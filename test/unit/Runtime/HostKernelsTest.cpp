@@ -52,6 +52,18 @@ Tensor map(const Tensor &x, const std::function<double(size_t)> &f) {
 
 Tensor scalar(double value) { return Tensor({}, value); }
 
+/// Where documents of odd and even lengths, 1 among them, start; other ones in
+/// each of `batch` sequences.
+Tensor documents(uint64_t batch, uint64_t length) {
+  Tensor starts({batch, length});
+  for (uint64_t b = 0; b < batch; ++b)
+    for (uint64_t t = 1; t < length; ++t) {
+      bool begins = (t * t + b) % 7 < 2;
+      starts.at(b, t) = begins ? static_cast<double>(t) : starts.at(b, t - 1);
+    }
+  return starts;
+}
+
 //===-- linear ------------------------------------------------------------===//
 
 Tensor linear(const std::vector<Tensor> &in) {
@@ -187,10 +199,16 @@ void testUnitOffset(bool gradient) {
 
 //===-- biases, positions -------------------------------------------------===//
 
-/// x plus a table whose elements repeat.
-Tensor addTable(const std::vector<Tensor> &in, size_t period) {
+/// x plus a table whose elements repeat, from the start of each document if
+/// there are any.
+Tensor addTable(const std::vector<Tensor> &in, size_t period,
+                const Tensor *starts) {
+  uint64_t columns = in[0].columns();
   return map(in[0], [&](size_t i) {
-    return in[0].values[i] + in[1].values[i % period];
+    size_t element = i % period;
+    if (starts)
+      element -= static_cast<size_t>(starts->values[i / columns]) * columns;
+    return in[0].values[i] + in[1].values[element];
   });
 }
 
@@ -199,14 +217,35 @@ void testTable(const std::string &name) {
   bool bias = name == "add_bias" || name == "bias_grad";
   // The table has rows that no position uses.
   Tensor table = randomTensor(bias ? Dims{5} : Dims{6, 5}, 39);
-  auto forward = [&](const std::vector<Tensor> &in) {
-    return addTable(in, bias ? 5 : 20);
-  };
-  KernelCase test(name);
-  if (name == "bias_grad" || name == "positions_grad")
-    test.in(dy).out(differentiate(forward, {x, table}, 1, dy)).check();
-  else
-    test.in(x).in(table).out(forward({x, table})).check();
+  Tensor starts = documents(3, 4);
+  for (const Tensor *given : {static_cast<const Tensor *>(nullptr),
+                              const_cast<const Tensor *>(&starts)}) {
+    if (given && bias)
+      continue;
+    auto forward = [&](const std::vector<Tensor> &in) {
+      return addTable(in, bias ? 5 : 20, given);
+    };
+    KernelCase test(name);
+    if (name == "bias_grad" || name == "positions_grad")
+      test.in(dy).out(differentiate(forward, {x, table}, 1, dy));
+    else
+      test.in(x).in(table).out(forward({x, table}));
+    if (given)
+      test.in(starts, pb::I32);
+    test.check();
+  }
+}
+
+void testDocumentStarts() {
+  // HostPlan's separator is 3: at the start, at the end, and in a row.
+  Tensor tokens({3, 6}), starts({3, 6});
+  tokens.values = {3, 1, 2, 3, 5, 3, 1, 3, 3, 3, 0, 2, 0, 0, 0, 0, 0, 0};
+  starts.values = {0, 1, 1, 1, 4, 4, 0, 0, 2, 3, 4, 4, 0, 0, 0, 0, 0, 0};
+  KernelCase("document_starts")
+      .in(tokens, pb::I32)
+      .out(starts, pb::I32)
+      .integer("separator", 3)
+      .check();
 }
 
 //===-- gelu, softcap, products -------------------------------------------===//
@@ -300,24 +339,28 @@ void testRope() {
   // The second turns a part of each head only.
   for (const std::vector<double> &frequencies :
        {std::vector<double>{1, 0.37, 0.011}, std::vector<double>{1, 0.37}})
-    for (int inverse : {0, 1}) {
+    for (int variant : {0, 1, 2, 3}) {
+      bool inverse = variant % 2, packed = variant > 1;
+      Tensor starts = documents(2, packed ? length : 1);
       uint64_t half = frequencies.size();
       Tensor y = x;
       for (uint64_t row = 0; row < x.rows(); ++row)
         for (uint64_t h = 0; h < heads; ++h)
           for (uint64_t i = 0; i < half; ++i) {
-            double a = static_cast<double>(row % length) * frequencies[i] *
-                       (inverse ? -1 : 1);
+            double position = static_cast<double>(row % length) -
+                              (packed ? starts.values[row] : 0);
+            double a = position * frequencies[i] * (inverse ? -1 : 1);
             double low = x.at(row, h * head + i);
             double high = x.at(row, h * head + i + half);
             y.at(row, h * head + i) = low * std::cos(a) - high * std::sin(a);
             y.at(row, h * head + i + half) =
                 high * std::cos(a) + low * std::sin(a);
           }
-      KernelCase("rope")
-          .in(x)
-          .out(y)
-          .integer("head_dim", head)
+      KernelCase test("rope");
+      test.in(x).out(y);
+      if (packed)
+        test.in(starts, pb::I32);
+      test.integer("head_dim", head)
           .integer("inverse", inverse)
           .constant("frequencies", frequencies)
           .check();
@@ -331,6 +374,7 @@ struct AttentionShape {
   bool causal;
   uint64_t window = 0;
   double softcap = 0;
+  bool packed = false; ///< several documents a sequence
 };
 
 /// Returns out, or lse if asked.
@@ -338,6 +382,7 @@ Tensor attention(const AttentionShape &s, double scale,
                  const std::vector<Tensor> &in, bool wantLse) {
   const Tensor &q = in[0], &k = in[1], &v = in[2];
   Tensor out(q.dims), lse({s.batch, s.heads, s.length});
+  Tensor starts = documents(s.batch, s.length);
   for (uint64_t b = 0; b < s.batch; ++b)
     for (uint64_t h = 0; h < s.heads; ++h)
       for (uint64_t i = 0; i < s.length; ++i) {
@@ -345,6 +390,8 @@ Tensor attention(const AttentionShape &s, double scale,
         std::vector<double> p;
         double sum = 0;
         uint64_t first = s.window && i >= s.window ? i + 1 - s.window : 0;
+        if (s.packed)
+          first = std::max(first, static_cast<uint64_t>(starts.at(b, i)));
         for (uint64_t j = first; j < (s.causal ? i + 1 : s.length); ++j) {
           double dot = 0;
           for (uint64_t d = 0; d < s.head; ++d)
@@ -375,6 +422,9 @@ void testAttention(bool gradient) {
                            AttentionShape{1, 4, 2, 2, 3, true, 0, 0.7},
                            AttentionShape{1, 67, 2, 1, 1, true, 1, 0},
                            AttentionShape{1, 67, 2, 1, 1, true, 20, 0.5},
+                           AttentionShape{2, 9, 4, 2, 3, true, 0, 0, true},
+                           AttentionShape{2, 9, 2, 2, 3, true, 2, 0.7, true},
+                           AttentionShape{1, 67, 2, 1, 1, true, 0, 0, true},
                            AttentionShape{1, 67, 2, 1, 1, true}}) {
     if (gradient && s.length > 60)
       s.length = 66;
@@ -395,8 +445,10 @@ void testAttention(bool gradient) {
       test.in(q).in(k).in(v).out(out).out(lse);
     for (size_t which = 0; gradient && which < 3; ++which)
       test.out(differentiate(forward, {q, k, v}, which, dout));
-    test.scratch(s.length * s.length * (gradient ? 8 : 4))
-        .integer("heads", static_cast<int64_t>(s.heads))
+    test.scratch(s.length * s.length * (gradient ? 8 : 4));
+    if (s.packed)
+      test.in(documents(s.batch, s.length), pb::I32);
+    test.integer("heads", static_cast<int64_t>(s.heads))
         .integer("kv_heads", static_cast<int64_t>(s.kvHeads))
         .real("scale", scale)
         .integer("causal", s.causal);
@@ -652,6 +704,7 @@ const std::map<std::string, std::function<void()>> cases = {
     {"count_labels", testCountLabels},
     {"cross_entropy", [] { testCrossEntropy(false); }},
     {"cross_entropy_grad", [] { testCrossEntropy(true); }},
+    {"document_starts", testDocumentStarts},
     {"embedding", [] { testEmbedding(false); }},
     {"embedding_grad", [] { testEmbedding(true); }},
     {"full", testFull},
@@ -721,6 +774,29 @@ TEST(HostKernels, OutOfRangeIdsAreErrors) {
     std::string message = backend->runStep(0, nullptr).message();
     EXPECT_NE(message.find("token id " + std::to_string(id) +
                            " at position 1 is outside the table's 3 rows"),
+              std::string::npos)
+        << message;
+  }
+}
+
+/// Documents start at or before each of their tokens.
+TEST(HostKernels, OutOfRangeDocumentStartsAreErrors) {
+  HostPlan plan;
+  uint32_t starts = plan.buffer(16, pb::Buffer::INPUT);
+  uint32_t x = plan.buffer(32, pb::Buffer::PERSISTENT);
+  uint32_t table = plan.buffer(16, pb::Buffer::PERSISTENT);
+  uint32_t out = plan.buffer(32);
+  plan.kernel(plan.region(pb::Region::ONCE), 0, "add_positions",
+              {operand(x, pb::F32, {2, 2, 2}), operand(table, pb::F32, {2, 2}),
+               operand(out, pb::F32, {2, 2, 2}),
+               operand(starts, pb::I32, {2, 2})});
+  for (int32_t start : {-1, 2}) {
+    auto backend = makeBackend(plan.plan);
+    write<int32_t>(*backend, 0, starts, {0, 1, 0, start});
+    std::string message = backend->runStep(0, nullptr).message();
+    EXPECT_NE(message.find("the document of token 1 of a sequence starts at " +
+                           std::to_string(start) +
+                           ", expected an index from 0 to the token's"),
               std::string::npos)
         << message;
   }

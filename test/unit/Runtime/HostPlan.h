@@ -40,6 +40,7 @@ public:
       axis->set_degree(degree);
     }
     plan.mutable_numerics()->set_compute(pb::F32);
+    plan.mutable_model()->set_document_separator(3);
     plan.add_memory()->set_alignment(256);
     for (pb::Stream::Kind kind :
          {pb::Stream::COMPUTE, pb::Stream::GATHER, pb::Stream::REDUCE})

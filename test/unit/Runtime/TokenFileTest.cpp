@@ -79,6 +79,27 @@ TEST_F(TokenFileTest, LabelsOfTheirOwnAreShiftedLikeTokens) {
             (std::vector<int32_t>{-100, 7, 6}));
 }
 
+TEST_F(TokenFileTest, LabelsOfDocumentSeparatorsAreNotCounted) {
+  for (bool ownLabels : {false, true}) {
+    TokenFileOptions options;
+    options.data = folder.write("data", std::string("\0a\0\0bc\0d", 8));
+    if (ownLabels)
+      options.labels = folder.write("labels", int32s({9, 8, 7, 6, 5, 4, 3, 2}));
+    options.vocabulary = 256;
+    options.sequence = 7;
+    options.documentSeparator = 0;
+    auto file = TokenFile::open(options);
+    ASSERT_TRUE(file.isOk()) << file.message();
+    int32_t tokens[7], labels[7];
+    file->readSample(0, tokens, labels);
+    // Only what a separator predicts, whatever the label says.
+    EXPECT_EQ(std::vector<int32_t>(labels, labels + 7),
+              ownLabels
+                  ? (std::vector<int32_t>{-100, 7, -100, -100, 4, 3, -100})
+                  : (std::vector<int32_t>{-100, 0, -100, -100, 'c', 0, -100}));
+  }
+}
+
 TEST_F(TokenFileTest, OffsetsFollowTheFormulaAndStayInside) {
   auto file = open("0123456789", 8, 256, 8);
   ASSERT_TRUE(file.isOk()) << file.message();
