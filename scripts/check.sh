@@ -73,6 +73,7 @@ stage "lit" lit dev
 stage "PyTorch parity" run torch_parity dev
 stage "mesh equality" run mesh_equality dev
 stage "packed documents" run packed_documents dev
+stage "handwritten model" run handwritten_model dev
 stage "unit gradients" run unit_gradients dev
 stage "determinism" run determinism dev
 stage "training loop" run training_loop dev

@@ -14,6 +14,7 @@
 #include "gtp/Tools/Pipeline.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -53,16 +54,63 @@ bool gtp::isConfig(const llvm::MemoryBuffer &input) {
 // Programs that are MLIR already
 //===----------------------------------------------------------------------===//
 
+/// A forward program says in its types how many sequences of how many tokens a
+/// microbatch has, and what it computes in; the mesh, how many ranks share it.
+static llvm::Error describeForward(ModuleOp module, CompileJob &job) {
+  auto forward = module.lookupSymbol<func::FuncOp>(tfm::kForwardFunction);
+  if (!forward || forward.getNumArguments() == 0)
+    return llvm::Error::success();
+  auto tokens = dyn_cast<RankedTensorType>(forward.getArgumentTypes()[0]);
+  auto model = module->getAttrOfType<DictionaryAttr>(tfm::kModelAttr);
+  if (!model || !tokens || tokens.getRank() != 2 || !tokens.hasStaticShape())
+    return llvm::Error::success(); // tfm-differentiate says what is wrong
+  CompileOptions &options = job.options;
+  int64_t batch = tokens.getDimSize(0), dataRanks = options.mesh.dataRanks();
+  if (batch == 0 || batch % dataRanks != 0)
+    return usageError("--mesh=" + options.mesh.str() + ": @" +
+                      tfm::kForwardFunction + " computes " + Twine(batch) +
+                      " sequences, expected a multiple of the " +
+                      Twine(dataRanks) + " data ranks");
+  auto microbatches = model.getAs<IntegerAttr>("microbatches");
+  int64_t count = microbatches ? microbatches.getInt() : 1, globalBatch = 0;
+  if (count < 1 || llvm::MulOverflow(batch, count, globalBatch))
+    return usageError("'" + Twine(tfm::kModelAttr) + "' has microbatches = " +
+                      Twine(count) + ", expected 1 or more that fit");
+  Builder builder(module.getContext());
+  NamedAttrList fields(model);
+  auto set = [&](StringRef name, int64_t value) {
+    fields.set(name, builder.getI64IntegerAttr(value));
+  };
+  set("sequence", tokens.getDimSize(1));
+  set("micro_batch", batch / dataRanks);
+  set("global_batch", globalBatch);
+  set("microbatches", count);
+  module->setAttr(tfm::kModelAttr, fields.getDictionary(module.getContext()));
+
+  for (auto parameter : module.getOps<tfm::ParameterOp>()) {
+    Type element = parameter.getType().getElementType();
+    Element dtype = element.isF32() ? Element::F32 : Element::BF16;
+    if (job.flags.givesDtype() && options.dtype != dtype)
+      return usageError("--dtype=" + name(options.dtype) +
+                        ": the program computes in " + name(dtype));
+    options.dtype = dtype;
+    break;
+  }
+  return llvm::Error::success();
+}
+
 /// The batch and the sequence are in the program: options take them from it,
 /// and must not say otherwise.
 static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
+  if (llvm::Error error = describeForward(module, job))
+    return error;
   auto model = module->getAttrOfType<DictionaryAttr>(tfm::kModelAttr);
   if (!model)
     return usageError(
         "'" + job.input->getBufferIdentifier() + "' has no '" +
         tfm::kModelAttr +
-        "' attribute, so it was not made from a config; only single "
-        "passes can run on it");
+        "' attribute, which says what model it is; only single passes can run "
+        "on it");
   auto field = [&](StringRef key) {
     auto value = model.getAs<IntegerAttr>(key);
     return value ? value.getInt() : int64_t(0);
@@ -71,7 +119,7 @@ static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
   int64_t sequence = field("sequence");
   if (options.sequence && options.sequence != sequence)
     return usageError("--seq=" + Twine(options.sequence) +
-                      ": the program was imported for " + Twine(sequence) +
+                      ": the program is for " + Twine(sequence) +
                       " tokens a sequence");
   int64_t microBatch = field("micro_batch");
   int64_t globalBatch = field("global_batch");
@@ -84,25 +132,23 @@ static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
                       "' does not hold a batch of whole microbatches");
   if (job.flags.givesMicroBatch() && options.microBatch != microBatch)
     return usageError("--micro-batch=" + Twine(options.microBatch) +
-                      ": the program was imported for " + Twine(microBatch));
+                      ": the program is for " + Twine(microBatch));
   if (options.globalBatch && options.globalBatch != globalBatch)
     return usageError("--global-batch=" + Twine(options.globalBatch) +
-                      ": the program was imported for " + Twine(globalBatch));
+                      ": the program is for " + Twine(globalBatch));
   std::optional<int64_t> separator;
   if (auto value = model.getAs<IntegerAttr>("document_separator"))
     separator = value.getInt();
   if (options.documentSeparator && options.documentSeparator != separator)
-    return usageError(
-        "--document-separator=" + Twine(*options.documentSeparator) +
-        ": the program was imported " +
-        (separator ? "with " + std::to_string(*separator)
-                   : std::string("without one")));
+    return usageError("--document-separator=" +
+                      Twine(*options.documentSeparator) + ": the program is " +
+                      (separator ? "with " + std::to_string(*separator)
+                                 : std::string("without one")));
   options.documentSeparator = separator;
   int64_t dataRanks = globalBatch / perRank;
   if (options.mesh.dataRanks() != dataRanks)
-    return usageError("--mesh=" + options.mesh.str() +
-                      ": the program was imported for " + Twine(dataRanks) +
-                      " data ranks");
+    return usageError("--mesh=" + options.mesh.str() + ": the program is for " +
+                      Twine(dataRanks) + " data ranks");
   options.sequence = sequence;
   options.microBatch = microBatch;
   options.globalBatch = globalBatch;

@@ -22,6 +22,7 @@ public:
   /// or null. `-o` is not among them.
   const llvm::cl::Option *firstGiven() const;
   bool givesMicroBatch() const { return microBatch.getNumOccurrences(); }
+  bool givesDtype() const { return dtype.getNumOccurrences(); }
 
   llvm::cl::OptionCategory category;
   llvm::cl::opt<std::string> input;
