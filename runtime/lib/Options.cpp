@@ -144,13 +144,17 @@ static Status convertRankPlans(const Texts &texts, RunOptions &options) {
 
 static Status convertBackend(const Texts &texts, RunOptions &options) {
   if (texts.backend == "cuda")
-    return Status::error(
-        "--backend=cuda: not supported yet; --backend=host runs the "
-        "same plan on CPU threads");
-  if (texts.backend != "auto" && texts.backend != "host")
+    options.backend = RunOptions::BackendChoice::Cuda;
+  else if (texts.backend == "host")
+    options.backend = RunOptions::BackendChoice::Host;
+  else if (texts.backend != "auto")
     return wrongValue("--backend", texts.backend, "auto, cuda or host");
   if (texts.hostJitter.empty())
     return Status::ok();
+  if (options.backend == RunOptions::BackendChoice::Cuda)
+    return Status::error("--host-jitter=" + texts.hostJitter +
+                         ": delays the host's threads, and --backend=cuda has "
+                         "none; leave one of them out");
   return parseInteger("--host-jitter", texts.hostJitter,
                       options.hostJitter.emplace());
 }
@@ -252,7 +256,6 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
   CommandLine line;
   RunOptions &options = line.options;
   Texts texts;
-  bool eager = false;
   std::vector<Refused> refused = {
       {"--save",
        "folder of checkpoints",
@@ -316,10 +319,11 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
   withDefault("--seed", texts.seed, "N",
               "of the samples and the initial weights");
   withDefault("--backend", texts.backend, "auto|cuda|host",
-              "what executes the plan");
+              "what executes the plan; auto: cuda where there is a GPU");
   add("--host-jitter", texts.hostJitter, "SEED",
       "random delays before operations");
-  app.add_flag("--eager", eager, "no graph capture; the host never captures");
+  app.add_flag("--eager", options.eager,
+               "no graph capture; the host never captures");
   add("--metrics", options.metrics, "FILE.jsonl", "a line of JSON a step");
   add("--tensorboard", options.tensorboard, "DIR",
       "a file of events with loss, grad_norm and lr for TensorBoard");

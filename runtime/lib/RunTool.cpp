@@ -74,8 +74,56 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
   return inputs;
 }
 
+/// Whether the plan runs on GPUs; fails where it cannot and was asked to.
+static StatusOr<bool> choosesGpu(const RunOptions &options,
+                                 const GpuSupport *gpus) {
+  using Choice = RunOptions::BackendChoice;
+  // Delays are the host's.
+  if (options.backend == Choice::Host || options.hostJitter)
+    return false;
+  const bool asked = options.backend == Choice::Cuda;
+  if (asked && !gpus)
+    return Status::error(
+        "--backend=cuda: this gtp-run was built without CUDA; build it with "
+        "-DGTP_ENABLE_CUDA=ON, or run the plan on CPU threads with "
+        "--backend=host");
+  int count = gpus ? gpus->count() : 0;
+  if (asked && count == 0)
+    return Status::error("--backend=cuda: this process sees no GPU; "
+                         "--backend=host runs the plan on CPU threads");
+  return count > 0;
+}
+
+/// The backend, and what the summary says of where the ranks are.
+struct ChosenBackend {
+  std::unique_ptr<Backend> backend;
+  std::string where;
+};
+
+static StatusOr<ChosenBackend> createBackend(const RunOptions &options,
+                                             const plan::pb::Plan &plan,
+                                             const BackendFactory &createHost,
+                                             const GpuSupport *gpus) {
+  BackendOptions backendOptions;
+  backendOptions.hostJitter = options.hostJitter;
+  backendOptions.eager = options.eager;
+  ChosenBackend chosen;
+  GTP_ASSIGN_OR_RETURN(bool onGpu, choosesGpu(options, gpus));
+  if (!onGpu) {
+    GTP_ASSIGN_OR_RETURN(chosen.backend, createHost(plan, backendOptions));
+    chosen.where = "as threads of the host backend";
+    return chosen;
+  }
+  GTP_ASSIGN_OR_RETURN(chosen.backend,
+                       gpus->create(plan, backendOptions, 0, 0));
+  GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(0));
+  chosen.where = "on " + gpu;
+  return chosen;
+}
+
 static void printSummary(Console &console, const RunOptions &options,
-                         const RunPlan &plan, const std::string &checked) {
+                         const RunPlan &plan, const std::string &checked,
+                         const std::string &where) {
   const plan::pb::Plan &proto = plan.proto();
   const plan::pb::Model &model = plan.model();
   console.line("plan      " + options.plan + ": " +
@@ -83,7 +131,7 @@ static void printSummary(Console &console, const RunOptions &options,
                countText(double(model.parameters())) + " parameters, " +
                model.optimizer() + "; " + checked);
   console.line("ranks     " + std::to_string(plan.ranks()) + " (" +
-               plan.meshText() + ") as threads of the host backend");
+               plan.meshText() + ") " + where);
   console.line("step      " + std::to_string(model.global_batch()) +
                " sequences of " + std::to_string(model.sequence()) +
                " tokens in " + std::to_string(model.microbatches()) +
@@ -190,7 +238,7 @@ static Status runSteps(Console &console, const RunOptions &options,
 }
 
 static Status run(Console &console, const RunOptions &options,
-                  const BackendFactory &createHost) {
+                  const BackendFactory &createHost, const GpuSupport *gpus) {
   GTP_ASSIGN_OR_RETURN(LoadedPlans plans, LoadedPlans::load(options));
   GTP_ASSIGN_OR_RETURN(std::string checked, plans.check(options));
   if (options.verifyOnly) {
@@ -200,19 +248,17 @@ static Status run(Console &console, const RunOptions &options,
   GTP_RETURN_IF_ERROR(plans.checkOnePlan(options));
   GTP_ASSIGN_OR_RETURN(std::unique_ptr<Inputs> inputs,
                        checkInputs(options, plans.plan()));
-  BackendOptions backendOptions;
-  backendOptions.hostJitter = options.hostJitter;
-  auto backend = createHost(plans.plan(), backendOptions);
-  if (!backend.isOk())
-    return std::move(backend).status().in(options.plan);
-  printSummary(console, options, inputs->plan, checked);
+  auto chosen = createBackend(options, plans.plan(), createHost, gpus);
+  if (!chosen.isOk())
+    return std::move(chosen).status().in(options.plan);
+  printSummary(console, options, inputs->plan, checked, chosen->where);
   printData(console, options, inputs->data);
   printSkipped(console, options, inputs->weights);
-  return runSteps(console, options, *inputs, **backend);
+  return runSteps(console, options, *inputs, *chosen->backend);
 }
 
 int gtp::rt::runTool(int argc, const char *const *argv,
-                     const BackendFactory &createHost) {
+                     const BackendFactory &createHost, const GpuSupport *gpus) {
   auto line = parseCommandLine(argc, argv);
   if (!line.isOk()) {
     std::fprintf(stderr, "gtp-run: error: %s\n", line.message().c_str());
@@ -225,7 +271,7 @@ int gtp::rt::runTool(int argc, const char *const *argv,
   Console console(line->options.unchecked);
   Status status = Status::ok();
   try {
-    status = run(console, line->options, createHost);
+    status = run(console, line->options, createHost, gpus);
   } catch (const std::bad_alloc &) {
     status =
         Status::error("not enough memory for the run").in(line->options.plan);

@@ -44,11 +44,11 @@ class Tools:
             self.plans[key] = path
         return self.plans[key]
 
-    def run(self, plan, *options):
+    def run(self, plan, *options, backend="host"):
         """The lines of --metrics, one dictionary a step."""
         metrics = self.scratch / "metrics.jsonl"
         metrics.unlink(missing_ok=True)
-        self.call("gtp-run", plan, "--backend=host", f"--metrics={metrics}", *options)
+        self.call("gtp-run", plan, f"--backend={backend}", f"--metrics={metrics}", *options)
         return [json.loads(line) for line in metrics.read_text().splitlines()]
 
 

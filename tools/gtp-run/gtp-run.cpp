@@ -2,6 +2,22 @@
 
 #include "gtp-rt/RunTool.h"
 
+#if GTP_WITH_CUDA
+#include "gtp-rt/CudaBackend.h"
+#endif
+
 int main(int argc, char **argv) {
-  return gtp::rt::runTool(argc, argv, gtp::rt::createHostBackend);
+  using namespace gtp::rt;
+#if GTP_WITH_CUDA
+  GpuSupport gpus;
+  gpus.count = countGpus;
+  gpus.describe = describeGpu;
+  gpus.create = [](const gtp::plan::pb::Plan &plan,
+                   const BackendOptions &options, uint64_t rank, int device) {
+    return createCudaBackend(plan, options, {rank, device});
+  };
+  return runTool(argc, argv, createHostBackend, &gpus);
+#else
+  return runTool(argc, argv, createHostBackend);
+#endif
 }

@@ -26,6 +26,9 @@ struct BackendOptions {
   /// Longest time a step may take before the run is ended with an error that
   /// names the last completed operation of every rank.
   double stepTimeoutSeconds = 600;
+  /// CUDA: issue every step's operations one by one; else steps after the
+  /// second are replayed as a graph.
+  bool eager = false;
 };
 
 class Backend {

@@ -39,7 +39,10 @@ struct RunOptions {
   uint64_t maxNonFinite = 3;
   uint64_t seed = 0;
 
+  enum class BackendChoice { Auto, Cuda, Host };
+  BackendChoice backend = BackendChoice::Auto;
   std::optional<uint64_t> hostJitter;
+  bool eager = false;
 
   std::string metrics;
   std::string tensorboard;

@@ -14,10 +14,23 @@ namespace gtp::rt {
 using BackendFactory = std::function<StatusOr<std::unique_ptr<Backend>>(
     const plan::pb::Plan &, const BackendOptions &)>;
 
+/// The GPUs that a build can use.
+struct GpuSupport {
+  std::function<int()> count; ///< GPUs that this process sees
+  /// What must be equal on all ranks for them to compute the same.
+  std::function<StatusOr<std::string>(int device)> describe;
+  /// Makes the backend of a rank on a device.
+  std::function<StatusOr<std::unique_ptr<Backend>>(const plan::pb::Plan &,
+                                                   const BackendOptions &,
+                                                   uint64_t rank, int device)>
+      create;
+};
+
 /// Runs the command line and returns the exit code. Every input is checked
 /// before the first step, and outputs appear whole at the end.
-int runTool(int argc, const char *const *argv,
-            const BackendFactory &createHost);
+/// `gpus` is null in a build without CUDA.
+int runTool(int argc, const char *const *argv, const BackendFactory &createHost,
+            const GpuSupport *gpus = nullptr);
 
 } // namespace gtp::rt
 

@@ -1,6 +1,7 @@
 //===- KernelHarness.cpp - Runs one kernel of the registry ----------------===//
 
 #include "KernelHarness.h"
+#include "BackendUnderTest.h"
 
 #include <cmath>
 #include <cstring>
@@ -190,7 +191,7 @@ void KernelCase::run(uint64_t gap, uint64_t repeat) const {
   SCOPED_TRACE(name + ", gap " + std::to_string(gap) + ", " +
                std::to_string(repeat) + " times");
   Built built = build(HostPlan(), gap, repeat);
-  auto backend = makeBackend(built.plan.plan);
+  auto backend = backendUnderTest(built.plan.plan);
   for (size_t i = 0; i < bounds.size(); ++i)
     if (bounds[i].read)
       write(*backend, 0, static_cast<uint32_t>(i),
@@ -238,20 +239,23 @@ void KernelCase::check() const {
 std::vector<Tensor> KernelCase::runOn(
     const std::vector<std::pair<std::string, uint64_t>> &axes) const {
   Built built = build(HostPlan(axes), 0, 1);
-  auto backend = makeBackend(built.plan.plan);
-  for (uint64_t rank = 0; rank < backend->localRanks(); ++rank)
+  uint64_t ranks = 1;
+  for (const auto &[name, degree] : axes)
+    ranks *= degree;
+  std::vector<Tensor> results;
+  size_t last = bounds.size() - 1;
+  for (uint64_t rank = 0; rank < ranks; ++rank) {
+    auto backend = backendUnderTest(built.plan.plan, rank);
     for (size_t i = 0; i < bounds.size(); ++i)
       if (bounds[i].read)
         write(*backend, rank, static_cast<uint32_t>(i),
               pack(bounds[i].before, bounds[i].type, built.pitches[i]));
-  Status status = backend->runStep(0, nullptr);
-  EXPECT_TRUE(status.isOk()) << status.message();
-  std::vector<Tensor> results;
-  size_t last = bounds.size() - 1;
-  for (uint64_t rank = 0; rank < backend->localRanks(); ++rank)
+    Status status = backend->runStep(0, nullptr);
+    EXPECT_TRUE(status.isOk()) << status.message();
     results.push_back(built.unpack(last, bounds[last].before, bounds[last].type,
                                    read<std::byte>(*backend, rank,
                                                    static_cast<uint32_t>(last),
                                                    built.bytes[last])));
+  }
   return results;
 }

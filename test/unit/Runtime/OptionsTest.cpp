@@ -201,13 +201,12 @@ TEST(Options, WhatHasNotLandedIsRefusedByName) {
     EXPECT_EQ(error({"p", "--data=d", option, "1"})
                   .rfind(std::string(option) + ": not supported yet; ", 0),
               0u);
-  EXPECT_EQ(error({"p", "--data=d", "--backend=cuda"}),
-            "--backend=cuda: not supported yet; --backend=host runs the same "
-            "plan on CPU "
-            "threads");
 }
 
 TEST(Options, WhatCannotBeTogetherIsRefused) {
+  EXPECT_EQ(error({"p", "--data=d", "--backend=cuda", "--host-jitter=1"}),
+            "--host-jitter=1: delays the host's threads, and --backend=cuda "
+            "has none; leave one of them out");
   EXPECT_EQ(error({}),
             "no plan given; usage: gtp-run PLAN [options], gtp-run --help "
             "lists them");

@@ -48,18 +48,19 @@ protected:
       argv.push_back(argument.c_str());
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    int code =
-        runTool(int(argv.size()), argv.data(),
-                [this](const plan::pb::Plan &proto, const BackendOptions &) {
-                  auto backend = std::make_unique<MemoryBackend>(proto);
-                  uint32_t loss = RunPlan::create(proto)->loss, norm = loss + 1;
-                  MemoryBackend *raw = backend.get();
-                  raw->onStep = [this, raw, loss, norm] {
-                    (void)raw->writeBuffer(0, loss, 0, &lossValue, 4);
-                    (void)raw->writeBuffer(0, norm, 0, &lossValue, 4);
-                  };
-                  return StatusOr<std::unique_ptr<Backend>>(std::move(backend));
-                });
+    int code = runTool(
+        int(argv.size()), argv.data(),
+        [this](const plan::pb::Plan &proto, const BackendOptions &) {
+          auto backend = std::make_unique<MemoryBackend>(proto);
+          uint32_t loss = RunPlan::create(proto)->loss, norm = loss + 1;
+          MemoryBackend *raw = backend.get();
+          raw->onStep = [this, raw, loss, norm] {
+            (void)raw->writeBuffer(0, loss, 0, &lossValue, 4);
+            (void)raw->writeBuffer(0, norm, 0, &lossValue, 4);
+          };
+          return StatusOr<std::unique_ptr<Backend>>(std::move(backend));
+        },
+        gpus);
     out = testing::internal::GetCapturedStdout();
     err = testing::internal::GetCapturedStderr();
     return code;
@@ -78,6 +79,7 @@ protected:
   TestPlan test;
   std::string plan, data, out, err;
   float lossValue = 2.5f;
+  const GpuSupport *gpus = nullptr;
 };
 
 } // namespace
@@ -195,6 +197,22 @@ TEST_F(RunToolTest, AWrongPlanIsNamed) {
              "ranks");
   folder.write("p.gtpplan", "not a plan");
   EXPECT_EQ(error({"--data=" + data}).rfind(plan + ": ", 0), 0u);
+}
+
+TEST_F(RunToolTest, CudaIsRefusedWhereThereIsNone) {
+  EXPECT_EQ(error({"--data=" + data, "--backend=cuda"}),
+            plan + ": --backend=cuda: this gtp-run was built without CUDA; "
+                   "build it with -DGTP_ENABLE_CUDA=ON, or run the plan on "
+                   "CPU threads with --backend=host");
+  GpuSupport none;
+  none.count = [] { return 0; };
+  gpus = &none;
+  EXPECT_EQ(error({"--data=" + data, "--backend=cuda"}),
+            plan + ": --backend=cuda: this process sees no GPU; "
+                   "--backend=host runs the plan on CPU threads");
+  // Without being asked for, it is not missed.
+  EXPECT_EQ(run({"--data=" + data}), 0) << err;
+  EXPECT_NE(out.find("threads of the host backend"), std::string::npos) << out;
 }
 
 TEST_F(RunToolTest, HelpComesWithoutAPlan) {

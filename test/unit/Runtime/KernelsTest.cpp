@@ -1,10 +1,12 @@
-//===- HostKernelsTest.cpp - Every kernel computes its meaning ------------===//
+//===- KernelsTest.cpp - Every kernel computes its meaning ----------------===//
 //
 // References are written from the registry's text, in double and without care
-// for speed; gradients are finite differences of forward references.
+// for speed; gradients are finite differences of forward references. Each
+// backend has a program of these tests.
 //
 //===----------------------------------------------------------------------===//
 
+#include "BackendUnderTest.h"
 #include "KernelHarness.h"
 
 #include <algorithm>
@@ -738,15 +740,19 @@ const std::map<std::string, std::function<void()>> cases = {
     {"swiglu_grad", [] { testSwiglu(true); }},
 };
 
-TEST(HostKernels, EveryKernelOfTheRegistryHasACase) {
+TEST(Kernels, EveryKernelOfTheRegistryHasACase) {
   for (const plan::KernelSpec &kernel : plan::kernelRegistry())
     EXPECT_TRUE(cases.count(std::string(kernel.name)))
         << "kernel " << kernel.name << " has no conformance case";
 }
 
-class HostKernel : public testing::TestWithParam<std::string> {};
+class Kernel : public testing::TestWithParam<std::string> {};
 
-TEST_P(HostKernel, ComputesItsMeaning) { cases.at(GetParam())(); }
+TEST_P(Kernel, ComputesItsMeaning) {
+  if (std::string reason = whyNotHere(); !reason.empty())
+    GTEST_SKIP() << reason;
+  cases.at(GetParam())();
+}
 
 std::vector<std::string> caseNames() {
   std::vector<std::string> names;
@@ -755,12 +761,14 @@ std::vector<std::string> caseNames() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, HostKernel, testing::ValuesIn(caseNames()),
+INSTANTIATE_TEST_SUITE_P(Registry, Kernel, testing::ValuesIn(caseNames()),
                          [](const testing::TestParamInfo<std::string> &info) {
                            return info.param;
                          });
 
-TEST(HostKernels, OutOfRangeIdsAreErrors) {
+TEST(Kernels, OutOfRangeIdsAreErrors) {
+  if (std::string reason = whyNotHere(); !reason.empty())
+    GTEST_SKIP() << reason;
   HostPlan plan;
   uint32_t ids = plan.buffer(8, pb::Buffer::INPUT);
   uint32_t table = plan.buffer(48, pb::Buffer::PERSISTENT);
@@ -769,7 +777,7 @@ TEST(HostKernels, OutOfRangeIdsAreErrors) {
               {operand(ids, pb::I32, {2}), operand(table, pb::F32, {3, 4}),
                operand(out, pb::F32, {2, 4})});
   for (int32_t id : {-1, 3}) {
-    auto backend = makeBackend(plan.plan);
+    auto backend = backendUnderTest(plan.plan);
     write<int32_t>(*backend, 0, ids, {2, id});
     std::string message = backend->runStep(0, nullptr).message();
     EXPECT_NE(message.find("token id " + std::to_string(id) +

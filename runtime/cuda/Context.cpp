@@ -1,0 +1,80 @@
+//===- Context.cpp - What the kernels of one rank share -------------------===//
+
+#include "Context.h"
+
+#include "Check.h"
+
+#include <cstring>
+
+using namespace gtp;
+using namespace gtp::rt::cuda;
+
+static uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+Context::~Context() {
+  for (cudaStream_t stream : streams)
+    if (stream)
+      cudaStreamDestroy(stream);
+  if (handle)
+    cublasLtDestroy(handle);
+  if (faultWord)
+    cudaFreeHost(faultWord);
+}
+
+Status Context::create() {
+  void *word = nullptr;
+  GTP_CUDA(cudaHostAlloc(&word, sizeof(Fault), cudaHostAllocMapped));
+  std::memset(word, 0, sizeof(Fault));
+  faultWord = static_cast<Fault *>(word);
+  GTP_CUDA(cublasLtCreate(&handle));
+  return Status::ok();
+}
+
+Status Context::createStreams(
+    const std::vector<std::pair<uint32_t, int32_t>> &wanted) {
+  int least = 0, greatest = 0;
+  GTP_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  for (auto [number, priority] : wanted) {
+    if (streams.size() <= number)
+      streams.resize(number + 1);
+    // CUDA's priorities grow downwards.
+    int value = std::max(greatest, std::min(least, -priority));
+    GTP_CUDA(cudaStreamCreateWithPriority(&streams[number],
+                                          cudaStreamNonBlocking, value));
+  }
+  workspaces.resize(streams.size());
+  return Status::ok();
+}
+
+size_t Context::addConstant(const void *key, uint64_t variant,
+                            std::vector<float> values) {
+  constants.push_back(std::move(values));
+  return numbers[{key, variant}] = constants.size() - 1;
+}
+
+bool Context::findConstant(const void *key, uint64_t variant,
+                           size_t &number) const {
+  auto found = numbers.find({key, variant});
+  if (found == numbers.end())
+    return false;
+  number = found->second;
+  return true;
+}
+
+uint64_t Context::constantBytes() const {
+  uint64_t bytes = 0;
+  for (const std::vector<float> &values : constants)
+    bytes += roundUp(values.size() * sizeof(float));
+  return bytes;
+}
+
+Status Context::uploadConstants(std::byte *memory) {
+  for (std::vector<float> &values : constants) {
+    uint64_t bytes = values.size() * sizeof(float);
+    GTP_CUDA(cudaMemcpy(memory, values.data(), bytes, cudaMemcpyHostToDevice));
+    addresses.push_back(reinterpret_cast<const float *>(memory));
+    memory += roundUp(bytes);
+    values = {};
+  }
+  return Status::ok();
+}

@@ -1,0 +1,72 @@
+//===- Context.h - What the kernels of one rank share ---------------------===//
+//
+// While a plan is decoded, calls say what they will need; then the backend
+// allocates all of it at once, and bodies find it here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_RUNTIME_CUDA_CONTEXT_H
+#define GTP_RUNTIME_CUDA_CONTEXT_H
+
+#include "Launch.h"
+#include "gtp/Support/Status.h"
+
+#include <algorithm>
+#include <cublasLt.h>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace gtp::rt::cuda {
+
+class Context {
+public:
+  Context() = default;
+  ~Context();
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+
+  /// Makes the handle and the fault word on the current device.
+  Status create();
+  /// Makes streams for the plan's stream numbers, higher priority first.
+  Status createStreams(const std::vector<std::pair<uint32_t, int32_t>> &wanted);
+
+  /// Every stream that runs kernels gets at least that much.
+  void needWorkspace(uint64_t bytes) {
+    mostWorkspace = std::max(mostWorkspace, bytes);
+  }
+  uint64_t workspaceBytes() const { return mostWorkspace; }
+  void setWorkspace(uint32_t stream, void *memory) {
+    workspaces[stream] = memory;
+  }
+  void *workspace(uint32_t stream) const { return workspaces[stream]; }
+
+  /// Numbers that kernels read, uploaded once; `key` tells equal ones.
+  /// Returns their number.
+  size_t addConstant(const void *key, uint64_t variant,
+                     std::vector<float> values);
+  bool findConstant(const void *key, uint64_t variant, size_t &number) const;
+  uint64_t constantBytes() const;
+  Status uploadConstants(std::byte *memory);
+  const float *constant(size_t number) const { return addresses[number]; }
+
+  cudaStream_t stream(uint32_t number) const { return streams[number]; }
+  /// By stream number; null for those that the plan does not use.
+  const std::vector<cudaStream_t> &allStreams() const { return streams; }
+  cublasLtHandle_t blas() const { return handle; }
+  Fault *fault() const { return faultWord; }
+
+private:
+  cublasLtHandle_t handle = nullptr;
+  Fault *faultWord = nullptr;
+  std::vector<cudaStream_t> streams;
+  std::vector<void *> workspaces;
+  uint64_t mostWorkspace = 0;
+  std::map<std::pair<const void *, uint64_t>, size_t> numbers;
+  std::vector<std::vector<float>> constants;
+  std::vector<const float *> addresses;
+};
+
+} // namespace gtp::rt::cuda
+
+#endif // GTP_RUNTIME_CUDA_CONTEXT_H

@@ -1,0 +1,310 @@
+//===- CudaBackend.cpp - A rank of a plan on a GPU ------------------------===//
+
+#include "gtp-rt/CudaBackend.h"
+
+#include "Check.h"
+#include "CudaTarget.h"
+#include "DeviceMemory.h"
+#include "Issuer.h"
+
+#include "gtp/Plan/Layout.h"
+
+#include <chrono>
+#include <set>
+#include <thread>
+
+using namespace gtp;
+using namespace gtp::rt;
+using namespace gtp::rt::cuda;
+namespace pb = gtp::plan::pb;
+
+namespace {
+
+/// Steps that are issued one by one before their graph is captured: libraries
+/// finish setting up, and NCCL's flags need two.
+constexpr unsigned kEagerSteps = 2;
+/// A graph node takes about 10 KB; a step above this is issued one by one.
+constexpr uint64_t kMostGraphOperations = 100000;
+
+/// All that a failed rank leaves as it is: the GPU may never answer again.
+struct State {
+  pb::Plan plan; // the code points into it
+  Context context;
+  Code code;
+  std::unique_ptr<DeviceMemory> memory;
+  std::unique_ptr<CollectiveRunner> collectives;
+  std::unique_ptr<Issuer> issuer;
+};
+
+class CudaBackend : public Backend {
+public:
+  CudaBackend(const BackendOptions &options, const CudaPlace &place)
+      : options(options), place(place), state(std::make_unique<State>()) {}
+  ~CudaBackend() override;
+
+  /// Decodes, allocates and uploads everything.
+  Status start(const pb::Plan &plan);
+
+  uint64_t firstRank() const override { return place.rank; }
+  uint64_t localRanks() const override { return 1; }
+  Status writeBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
+                     const void *source, uint64_t size) override;
+  Status readBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
+                    void *destination, uint64_t size) override;
+  Status runStep(uint32_t program,
+                 const std::function<Status()> &beforeUpdate) override;
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  Status allocate();
+  StatusOr<std::byte *> locate(uint64_t rank, uint32_t buffer, uint64_t offset,
+                               uint64_t size) const;
+  Status run(const Stretch &stretch, Clock::time_point deadline);
+  Status start(const Stretch &stretch);
+  /// Waits for the GPU without blocking in it.
+  Status finish(Clock::time_point deadline);
+  Status faultFound() const;
+
+  const BackendOptions options;
+  const CudaPlace place;
+  std::unique_ptr<State> state;
+  std::map<Stretch, unsigned> eagerRuns;
+  bool failed = false;
+};
+
+} // namespace
+
+CudaBackend::~CudaBackend() {
+  if (failed)
+    (void)state.release();
+}
+
+/// Streams of the plan that run kernels.
+static std::set<uint32_t> kernelStreams(const Code &code) {
+  std::set<uint32_t> streams;
+  for (const Program &program : code.programs)
+    for (const Region &region : program.regions)
+      for (const Operation &operation : region.operations)
+        if (!operation.isCollective())
+          streams.insert(operation.stream);
+  return streams;
+}
+
+static bool hasCollectives(const Code &code) {
+  for (const Program &program : code.programs)
+    for (const Region &region : program.regions)
+      for (const Operation &operation : region.operations)
+        if (operation.isCollective())
+          return true;
+  return false;
+}
+
+static uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+Status CudaBackend::allocate() {
+  Context &context = state->context;
+  const Code &code = state->code;
+  const std::set<uint32_t> streams = kernelStreams(code);
+  const uint64_t workspace = roundUp(context.workspaceBytes());
+  const uint64_t arena = roundUp(code.arenaBytes);
+  GTP_ASSIGN_OR_RETURN(
+      state->memory,
+      DeviceMemory::allocate(place.device, arena + streams.size() * workspace +
+                                               context.constantBytes() + 256));
+  std::byte *base = state->memory->base();
+  if (reinterpret_cast<uintptr_t>(base) % code.arenaAlignment != 0)
+    return Status::error("the plan's arena needs an alignment of " +
+                         std::to_string(code.arenaAlignment) +
+                         " bytes, more than the GPU's memory has");
+  // What a step reads and nothing wrote shall show: NaN in every float type.
+  GTP_CUDA(cudaMemset(base, 0xFF, state->memory->size()));
+  std::byte *next = base + arena;
+  for (uint32_t stream : streams) {
+    context.setWorkspace(stream, next);
+    next += workspace;
+  }
+  return context.uploadConstants(next);
+}
+
+Status CudaBackend::start(const pb::Plan &plan) {
+  GTP_CUDA(cudaSetDevice(place.device));
+  GTP_RETURN_IF_ERROR(state->context.create());
+  state->plan = plan;
+  CudaTarget target(state->context);
+  GTP_ASSIGN_OR_RETURN(state->code, decode(state->plan, target));
+  if (place.rank >= state->code.ranks)
+    return Status::error("there is no rank " + std::to_string(place.rank) +
+                         " in the plan's mesh of " +
+                         std::to_string(state->code.ranks));
+  if (hasCollectives(state->code))
+    return Status::error("the plan has collectives, for which the cuda backend "
+                         "has no transport yet; --backend=host runs it");
+  std::vector<std::pair<uint32_t, int32_t>> streams;
+  for (uint32_t stream : state->code.streams)
+    streams.emplace_back(
+        stream, state->plan.streams(static_cast<int>(stream)).priority());
+  GTP_RETURN_IF_ERROR(state->context.createStreams(streams));
+  GTP_RETURN_IF_ERROR(allocate());
+  state->issuer = std::make_unique<Issuer>(
+      state->plan, state->code, state->context, state->memory->base(),
+      plan::coordinatesOf(state->plan.mesh(), place.rank),
+      state->collectives.get());
+  GTP_RETURN_IF_ERROR(state->issuer->create());
+  GTP_CUDA(cudaDeviceSynchronize());
+  return Status::ok();
+}
+
+StatusOr<std::byte *> CudaBackend::locate(uint64_t rank, uint32_t buffer,
+                                          uint64_t offset,
+                                          uint64_t size) const {
+  if (rank != place.rank || buffer >= state->code.buffers.size())
+    return Status::error("there is no buffer " + std::to_string(buffer) +
+                         " of rank " + std::to_string(rank) +
+                         " in the process of rank " +
+                         std::to_string(place.rank));
+  const Code::Buffer &where = state->code.buffers[buffer];
+  if (offset > where.bytes || size > where.bytes - offset)
+    return Status::error("bytes " + std::to_string(offset) + " to " +
+                         std::to_string(offset + size) + " of buffer " +
+                         std::to_string(buffer) + " are behind its end at " +
+                         std::to_string(where.bytes));
+  return state->memory->base() + where.offset + offset;
+}
+
+Status CudaBackend::writeBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
+                                const void *source, uint64_t size) {
+  GTP_ASSIGN_OR_RETURN(std::byte * to, locate(rank, buffer, offset, size));
+  GTP_CUDA(cudaMemcpy(to, source, size, cudaMemcpyHostToDevice));
+  return Status::ok();
+}
+
+Status CudaBackend::readBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
+                               void *destination, uint64_t size) {
+  GTP_ASSIGN_OR_RETURN(std::byte * from, locate(rank, buffer, offset, size));
+  GTP_CUDA(cudaMemcpy(destination, from, size, cudaMemcpyDeviceToHost));
+  return Status::ok();
+}
+
+Status CudaBackend::faultFound() const {
+  const auto *fault =
+      static_cast<const volatile Fault *>(state->context.fault());
+  std::string value = std::to_string(fault->value);
+  std::string position = std::to_string(fault->position);
+  std::string limit = std::to_string(fault->limit);
+  switch (fault->kind) {
+  case Fault::None:
+    return Status::ok();
+  case Fault::BadId:
+    return Status::error("token id " + value + " at position " + position +
+                         " is outside the table's " + limit + " rows");
+  default:
+    return Status::error("label " + value + " at position " + position +
+                         " is neither -100 nor one of " + limit + " classes");
+  }
+}
+
+Status CudaBackend::finish(Clock::time_point deadline) {
+  for (unsigned round = 0;; ++round) {
+    cudaError_t state = cudaEventQuery(this->state->issuer->done());
+    if (state == cudaSuccess)
+      return faultFound();
+    if (state != cudaErrorNotReady)
+      return check(state, "running the step");
+    if (this->state->collectives)
+      GTP_RETURN_IF_ERROR(this->state->collectives->health());
+    if (Clock::now() > deadline)
+      return Status::error("the step did not finish in " +
+                           std::to_string(options.stepTimeoutSeconds) +
+                           " seconds");
+    // A step is short or long; looking costs a core that nothing else needs.
+    if (round > 1000)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+Status CudaBackend::start(const Stretch &stretch) {
+  Issuer &issuer = *state->issuer;
+  if (issuer.isCaptured(stretch))
+    return issuer.launch(stretch);
+  unsigned &runs = eagerRuns[stretch];
+  if (options.eager || runs < kEagerSteps ||
+      issuer.operations(stretch) > kMostGraphOperations) {
+    ++runs;
+    return issuer.issue(stretch);
+  }
+  GTP_RETURN_IF_ERROR(issuer.capture(stretch));
+  return issuer.launch(stretch);
+}
+
+Status CudaBackend::run(const Stretch &stretch, Clock::time_point deadline) {
+  if (stretch.first == stretch.end || state->code.streams.empty())
+    return Status::ok();
+  Status status = start(stretch);
+  if (status.isOk())
+    status = finish(deadline);
+  if (status.isOk())
+    return status;
+  failed = true;
+  return Status::error(
+      "rank " + std::to_string(place.rank) + ": " + status.message() +
+      "\nlast completed collectives:" + state->issuer->describeProgress());
+}
+
+Status CudaBackend::runStep(uint32_t program,
+                            const std::function<Status()> &beforeUpdate) {
+  if (program >= state->code.programs.size())
+    return Status::error("the plan has no program " + std::to_string(program));
+  if (failed)
+    return Status::error("the run has ended with an error before");
+  auto deadline =
+      Clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(
+                         std::min(options.stepTimeoutSeconds, 1e9) * 1e9));
+  auto end =
+      static_cast<uint32_t>(state->code.programs[program].regions.size());
+  uint32_t first = 0;
+  if (beforeUpdate) {
+    GTP_ASSIGN_OR_RETURN(first, updateRegion(state->code, program));
+    GTP_RETURN_IF_ERROR(run({program, 0, first}, deadline));
+    GTP_RETURN_IF_ERROR(beforeUpdate());
+  }
+  return run({program, first, end}, deadline);
+}
+
+int gtp::rt::countGpus() {
+  int count = 0;
+  // No driver is no GPU.
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+StatusOr<std::string> gtp::rt::describeGpu(int device) {
+  cudaDeviceProp properties;
+  GTP_CUDA(cudaGetDeviceProperties(&properties, device));
+  int driver = 0;
+  GTP_CUDA(cudaDriverGetVersion(&driver));
+  size_t blas = cublasLtGetVersion();
+  return std::string(properties.name) + ", driver for CUDA " +
+         std::to_string(driver / 1000) + "." +
+         std::to_string(driver % 1000 / 10) + ", cuBLASLt " +
+         std::to_string(blas / 10000) + "." + std::to_string(blas / 100 % 100) +
+         "." + std::to_string(blas % 100);
+}
+
+StatusOr<std::unique_ptr<Backend>>
+gtp::rt::createCudaBackend(const pb::Plan &plan, const BackendOptions &options,
+                           const CudaPlace &place) {
+  if (countGpus() <= place.device)
+    return Status::error(
+        "the cuda backend needs GPU " + std::to_string(place.device) +
+        ", and this process sees " + std::to_string(countGpus()) +
+        "; --backend=host runs the same plan on CPU threads");
+  // Sizes come from the plan: host memory may not suffice.
+  try {
+    auto backend = std::make_unique<CudaBackend>(options, place);
+    GTP_RETURN_IF_ERROR(backend->start(plan));
+    return std::unique_ptr<Backend>(std::move(backend));
+  } catch (const std::exception &error) {
+    return Status::error("cannot set up the plan's rank in this process: " +
+                         std::string(error.what()));
+  }
+}

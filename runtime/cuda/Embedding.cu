@@ -1,0 +1,231 @@
+//===- Embedding.cu - embeddings, biases and their gradients --------------===//
+//
+// The gradient of an embedding sorts (id, row) pairs, stably, and lets one
+// block sum the rows of one id in row order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Device.cuh"
+
+#include <cub/device/device_radix_sort.cuh>
+
+using namespace gtp::rt::cuda;
+
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+template <typename T>
+__global__ void embeddingKernel(const int32_t *ids, View<const T> table,
+                                uint64_t tableRows, View<T> out, uint64_t rows,
+                                uint64_t columns, Fault *fault) {
+  for (uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    int32_t id = ids[row];
+    if (id < 0 || static_cast<uint64_t>(id) >= tableRows) {
+      if (threadIdx.x == 0)
+        report(fault, Fault::BadId, id, row, tableRows);
+      continue;
+    }
+    const T *in = table.row(static_cast<uint64_t>(id));
+    for (uint64_t i = threadIdx.x; i < columns; i += kThreads)
+      out.row(row)[i] = in[i];
+  }
+}
+
+__global__ void numberRows(uint32_t *rows, uint64_t count) {
+  uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count)
+    rows[i] = static_cast<uint32_t>(i);
+}
+
+/// Block (i, part): if sorted position i is the first of its id, the sum of
+/// that id's rows, a part of the columns.
+template <typename T, typename G>
+__global__ void sumIds(View<const T> dy, const int32_t *ids,
+                       const uint32_t *order, View<G> dtable,
+                       uint64_t tableRows, uint64_t rows, uint64_t columns,
+                       bool add, Fault *fault) {
+  for (uint64_t i = blockIdx.x; i < rows; i += gridDim.x) {
+    int32_t id = ids[i];
+    if (i > 0 && ids[i - 1] == id)
+      continue;
+    if (id < 0 || static_cast<uint64_t>(id) >= tableRows) {
+      if (threadIdx.x == 0)
+        report(fault, Fault::BadId, id, order[i], tableRows);
+      continue;
+    }
+    G *out = dtable.row(static_cast<uint64_t>(id));
+    for (uint64_t c = uint64_t(blockIdx.y) * kThreads + threadIdx.x;
+         c < columns; c += uint64_t(gridDim.y) * kThreads) {
+      float sum = add ? toFloat(out[c]) : 0.0f;
+      for (uint64_t j = i; j < rows && ids[j] == id; ++j)
+        sum += toFloat(dy.row(order[j])[c]);
+      out[c] = fromFloat<G>(sum);
+    }
+  }
+}
+
+template <typename T>
+__global__ void addRowsKernel(View<const T> x, View<const T> table, View<T> y,
+                              uint64_t rows, uint64_t columns,
+                              uint64_t period) {
+  GTP_FOR_EACH_ELEMENT(row, rows, i, columns)
+  y.row(row)[i] = fromFloat<T>(toFloat(x.row(row)[i]) +
+                               toFloat(table.row(row % period)[i]));
+}
+
+/// Chunks of rows that are summed apart, if there is one position only.
+constexpr uint64_t kRowChunks = 256;
+
+uint64_t chunksOf(uint64_t rows, uint64_t period) {
+  uint64_t terms = rows / period;
+  return period > 1 ? 1 : terms < kRowChunks ? terms : kRowChunks;
+}
+
+/// Element (p, i) of chunk blockIdx.z.
+template <typename T>
+__global__ void sumRowChunks(View<const T> dy, double *partials, uint64_t rows,
+                             uint64_t columns, uint64_t period) {
+  uint64_t terms = rows / period, chunks = gridDim.z, chunk = blockIdx.z;
+  uint64_t begin = terms * chunk / chunks, end = terms * (chunk + 1) / chunks;
+  GTP_FOR_EACH_ELEMENT(p, period, i, columns) {
+    double sum = 0;
+    for (uint64_t term = begin; term < end; ++term)
+      sum += toFloat(dy.row(term * period + p)[i]);
+    partials[(chunk * period + p) * columns + i] = sum;
+  }
+}
+
+template <typename G>
+__global__ void finishRows(const double *partials, uint64_t chunks,
+                           View<G> table, uint64_t tableRows, uint64_t columns,
+                           uint64_t period, bool add) {
+  GTP_FOR_EACH_ELEMENT(p, tableRows, i, columns) {
+    G *out = table.row(p) + i;
+    double sum = add ? toFloat(*out) : 0.0;
+    for (uint64_t chunk = 0; p < period && chunk < chunks; ++chunk)
+      sum += partials[(chunk * period + p) * columns + i];
+    *out = fromFloat<G>(static_cast<float>(sum));
+  }
+}
+
+uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// Where the pieces of embeddingGrad's workspace are.
+struct SortSpace {
+  int32_t *ids;
+  uint32_t *rowsIn, *rowsOut;
+  void *temporary;
+  size_t temporaryBytes = 0;
+  uint64_t bytes;
+
+  SortSpace(void *base, uint64_t rows) {
+    cub::DeviceRadixSort::SortPairs(
+        nullptr, temporaryBytes, static_cast<const int32_t *>(nullptr),
+        static_cast<int32_t *>(nullptr), static_cast<const uint32_t *>(nullptr),
+        static_cast<uint32_t *>(nullptr), static_cast<int64_t>(rows));
+    uint64_t list = roundUp(rows * sizeof(int32_t));
+    auto *start = static_cast<std::byte *>(base);
+    ids = reinterpret_cast<int32_t *>(start);
+    rowsIn = reinterpret_cast<uint32_t *>(start + list);
+    rowsOut = reinterpret_cast<uint32_t *>(start + 2 * list);
+    temporary = start + 3 * list;
+    bytes = 3 * list + roundUp(temporaryBytes);
+  }
+};
+
+} // namespace
+
+cudaError_t gtp::rt::cuda::embedding(const int32_t *ids, const Tensor &table,
+                                     const Tensor &out, Fault *fault,
+                                     cudaStream_t stream) {
+  auto blocks = static_cast<unsigned>(out.rows < 65536 ? out.rows : 65536);
+  return withType(out.type, [&](auto zero) {
+    using T = decltype(zero);
+    embeddingKernel<T><<<blocks, kThreads, 0, stream>>>(
+        ids, View<const T>(table), table.rows, View<T>(out), out.rows,
+        out.columns, fault);
+    return cudaGetLastError();
+  });
+}
+
+uint64_t gtp::rt::cuda::embeddingGradWorkspace(uint64_t rows) {
+  return SortSpace(nullptr, rows).bytes;
+}
+
+cudaError_t gtp::rt::cuda::embeddingGrad(const Tensor &dy, const int32_t *ids,
+                                         const Tensor &dtable, void *workspace,
+                                         uint64_t workspaceBytes, Fault *fault,
+                                         cudaStream_t stream) {
+  SortSpace space(workspace, dy.rows);
+  if (space.bytes > workspaceBytes)
+    return cudaErrorMemoryAllocation;
+  auto rowBlocks = static_cast<unsigned>((dy.rows + 255) / 256);
+  numberRows<<<rowBlocks, 256, 0, stream>>>(space.rowsIn, dy.rows);
+  cudaError_t error = cub::DeviceRadixSort::SortPairs(
+      space.temporary, space.temporaryBytes, ids, space.ids, space.rowsIn,
+      space.rowsOut, static_cast<int64_t>(dy.rows), 0, 32, stream);
+  if (error != cudaSuccess)
+    return error;
+  return withType(dy.type, [&](auto zero) {
+    using T = decltype(zero);
+    return withType(dtable.type, [&](auto result) {
+      using G = decltype(result);
+      if (!dtable.add) {
+        cudaError_t cleared = cudaMemsetAsync(
+            dtable.data, 0, dtable.elements() * sizeof(G), stream);
+        if (cleared != cudaSuccess)
+          return cleared;
+      }
+      uint64_t parts = (dy.columns + kThreads - 1) / kThreads;
+      dim3 blocks(static_cast<unsigned>(dy.rows < 65536 ? dy.rows : 65536),
+                  static_cast<unsigned>(parts < 64 ? parts : 64));
+      sumIds<T, G><<<blocks, kThreads, 0, stream>>>(
+          View<const T>(dy), space.ids, space.rowsOut, View<G>(dtable),
+          dtable.rows, dy.rows, dy.columns, dtable.add, fault);
+      return cudaGetLastError();
+    });
+  });
+}
+
+cudaError_t gtp::rt::cuda::addRows(const Tensor &x, const Tensor &table,
+                                   const Tensor &y, uint64_t period,
+                                   cudaStream_t stream) {
+  Grid grid(x.rows, x.columns);
+  return withType(x.type, [&](auto zero) {
+    using T = decltype(zero);
+    addRowsKernel<T><<<grid.blocks, grid.threads, 0, stream>>>(
+        View<const T>(x), View<const T>(table), View<T>(y), x.rows, x.columns,
+        period);
+    return cudaGetLastError();
+  });
+}
+
+uint64_t gtp::rt::cuda::sumRowsWorkspace(uint64_t rows, uint64_t columns,
+                                         uint64_t period) {
+  return chunksOf(rows, period) * period * columns * sizeof(double);
+}
+
+cudaError_t gtp::rt::cuda::sumRows(const Tensor &dy, const Tensor &table,
+                                   uint64_t period, double *workspace,
+                                   cudaStream_t stream) {
+  uint64_t chunks = chunksOf(dy.rows, period);
+  Grid grid(period, dy.columns);
+  grid.blocks.z = static_cast<unsigned>(chunks);
+  cudaError_t error = withType(dy.type, [&](auto zero) {
+    using T = decltype(zero);
+    sumRowChunks<T><<<grid.blocks, grid.threads, 0, stream>>>(
+        View<const T>(dy), workspace, dy.rows, dy.columns, period);
+    return cudaGetLastError();
+  });
+  if (error != cudaSuccess)
+    return error;
+  Grid finish(table.rows, table.columns);
+  return withType(table.type, [&](auto zero) {
+    using G = decltype(zero);
+    finishRows<G><<<finish.blocks, finish.threads, 0, stream>>>(
+        workspace, chunks, View<G>(table), table.rows, table.columns, period,
+        table.add);
+    return cudaGetLastError();
+  });
+}

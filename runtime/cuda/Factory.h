@@ -1,0 +1,66 @@
+//===- Factory.h - From a call's site to the body that launches it --------===//
+
+#ifndef GTP_RUNTIME_CUDA_FACTORY_H
+#define GTP_RUNTIME_CUDA_FACTORY_H
+
+#include "CallSite.h"
+#include "Check.h"
+#include "Context.h"
+
+#include <string_view>
+#include <vector>
+
+namespace gtp::rt::cuda {
+
+/// A call as a factory sees it.
+class Site : public CallSite {
+public:
+  Site(const CallSite &site, Context &context)
+      : CallSite(site), context(context) {}
+
+  /// Fails unless the call has that many operands.
+  Status needCount(size_t count) const;
+  /// Fails unless every operand of a float type is float32, but for those the
+  /// kernel defines as float64.
+  Status needFloat32() const;
+  /// The operand without its address.
+  Tensor tensor(size_t index) const;
+  /// What every address that the operand has is a multiple of, up to 256 bytes.
+  uint64_t alignment(size_t index) const;
+
+  Context &context;
+};
+
+/// An operand of a body: what is known at load, and where it is in a call.
+struct Slot {
+  Tensor tensor;
+  size_t index;
+
+  Slot(const Site &site, size_t index)
+      : tensor(site.tensor(index)), index(index) {}
+  Tensor in(const KernelCall &call) const {
+    Tensor result = tensor;
+    result.data = call.arguments[index].data;
+    result.add = call.arguments[index].add;
+    return result;
+  }
+};
+
+using Factory = StatusOr<KernelBody> (*)(const Site &);
+
+struct FactoryEntry {
+  std::string_view name;
+  Factory factory;
+};
+
+// One list a family; `lookupFactory` joins them.
+const std::vector<FactoryEntry> &elementwiseFactories();
+const std::vector<FactoryEntry> &modelFactories();
+const std::vector<FactoryEntry> &updateFactories();
+
+/// Null when CUDA has no such kernel.
+Factory lookupFactory(std::string_view name);
+
+} // namespace gtp::rt::cuda
+
+#endif // GTP_RUNTIME_CUDA_FACTORY_H

@@ -1,0 +1,102 @@
+//===- Issuer.h - Puts a plan's operations on CUDA streams ----------------===//
+//
+// One host thread issues a rank's operations in the plan's order: waits become
+// waits of streams, and a join of all streams lies between iterations and
+// regions. The same calls, captured, make a CUDA graph.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_RUNTIME_CUDA_ISSUER_H
+#define GTP_RUNTIME_CUDA_ISSUER_H
+
+#include "Context.h"
+#include "Program.h"
+
+#include <map>
+#include <tuple>
+
+namespace gtp::rt::cuda {
+
+/// What runs the collectives of a rank.
+class CollectiveRunner {
+public:
+  virtual ~CollectiveRunner() = default;
+  virtual Status run(const Operation &operation, const Argument *arguments,
+                     cudaStream_t stream) = 0;
+  /// An error that came up while collectives ran, if any.
+  virtual Status health() = 0;
+};
+
+/// Regions [first, end) of a program.
+struct Stretch {
+  uint32_t program = 0, first = 0, end = 0;
+
+  bool operator<(const Stretch &other) const {
+    return std::tie(program, first, end) <
+           std::tie(other.program, other.first, other.end);
+  }
+};
+
+class Issuer {
+public:
+  /// `collectives` is null where the plan has none.
+  Issuer(const plan::pb::Plan &plan, const Code &code, Context &context,
+         std::byte *arena, std::vector<uint64_t> coordinates,
+         CollectiveRunner *collectives);
+  ~Issuer();
+  Issuer(const Issuer &) = delete;
+  Issuer &operator=(const Issuer &) = delete;
+
+  /// Makes events and progress words.
+  Status create();
+
+  /// Issues the operations one by one. Fails where one cannot be issued, which
+  /// it names.
+  Status issue(const Stretch &stretch);
+  /// Operations that a graph of the stretch would have.
+  uint64_t operations(const Stretch &stretch) const;
+  /// Captures the stretch; later `launch`es run it.
+  Status capture(const Stretch &stretch);
+  bool isCaptured(const Stretch &stretch) const {
+    return graphs.count(stretch) != 0;
+  }
+  Status launch(const Stretch &stretch);
+
+  /// Recorded behind the last `issue` or `launch`.
+  cudaEvent_t done() const { return doneEvent; }
+  /// What each stream has completed last, a line a stream.
+  std::string describeProgress() const;
+
+private:
+  /// A place in the plan that a progress word names, as its index + 1.
+  struct Mark {
+    uint32_t program, region, operation;
+  };
+
+  Status makeEvent(cudaEvent_t &event) const;
+  /// All streams wait for the first, or the first for all.
+  Status fork();
+  Status join();
+  Status issueRegion(uint32_t program, uint32_t index);
+  Status issueOperation(const Operation &operation, uint64_t iteration);
+  cudaStream_t firstStream() const;
+
+  const plan::pb::Plan &plan;
+  const Code &code;
+  Context &context;
+  std::byte *const arena;
+  const std::vector<uint64_t> coordinates;
+  CollectiveRunner *const collectives;
+  std::vector<Argument> arguments;
+  std::vector<cudaEvent_t> events, joinEvents; ///< all that exist
+  cudaEvent_t forkEvent = nullptr, doneEvent = nullptr;
+  std::map<Stretch, cudaGraphExec_t> graphs;
+  /// Of each stream, in memory that host and device share.
+  uint32_t *progress = nullptr;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> markNumbers;
+  std::vector<Mark> marks;
+};
+
+} // namespace gtp::rt::cuda
+
+#endif // GTP_RUNTIME_CUDA_ISSUER_H

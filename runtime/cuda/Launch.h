@@ -1,0 +1,176 @@
+//===- Launch.h - The CUDA kernels, as C++ calls --------------------------===//
+//
+// What the .cu files offer to the rest of the backend: each function launches
+// on a stream and returns cudaGetLastError's value. Shapes and types are as the
+// registry says and were checked at load. Every kernel is deterministic: sums
+// have a fixed order, and there are no floating-point atomics.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_RUNTIME_CUDA_LAUNCH_H
+#define GTP_RUNTIME_CUDA_LAUNCH_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cuda_runtime_api.h>
+
+namespace gtp::rt::cuda {
+
+enum class Element { F32, BF16, F64 };
+
+/// Rows of the last dimension, in device memory.
+struct Tensor {
+  void *data = nullptr;
+  uint64_t rows = 0;
+  uint64_t columns = 0;
+  uint64_t pitch = 0; ///< elements from one row to the next
+  Element type = Element::F32;
+  bool add = false; ///< results add to what is there
+
+  uint64_t elements() const { return rows * columns; }
+};
+
+/// A mistake that only the device can see, in host memory that it writes. The
+/// first of a run stays.
+struct Fault {
+  enum Kind : uint32_t { None, BadId, BadLabel };
+  uint32_t kind;
+  int32_t value;
+  uint64_t position;
+  uint64_t limit; ///< rows of the table, or classes
+};
+
+//===-- Elementwise.cu ----------------------------------------------------===//
+
+enum class Unary { Copy, GeluExact, GeluTanh, Softcap, Scale };
+/// y = op(x), `factor` being Softcap's cap or Scale's factor; Copy converts
+/// and adds.
+cudaError_t unary(Unary op, const Tensor &x, const Tensor &y, float factor,
+                  cudaStream_t stream);
+
+enum class Binary { Mul, Swiglu, GeluExactGrad, GeluTanhGrad, SoftcapGrad };
+/// y = op(a, b); for gradients a is dy and b is x.
+cudaError_t binary(Binary op, const Tensor &a, const Tensor &b, const Tensor &y,
+                   float factor, cudaStream_t stream);
+
+cudaError_t swigluGrad(const Tensor &dy, const Tensor &gate, const Tensor &up,
+                       const Tensor &dgate, const Tensor &dup,
+                       cudaStream_t stream);
+
+constexpr size_t kMostAddends = 64;
+/// out = (out.add ? out : 0) + inputs[0] + ..., in that order.
+cudaError_t addAll(const Tensor *inputs, size_t count, const Tensor &out,
+                   cudaStream_t stream);
+
+/// Sets every element of rows of elements of 1, 2, 4 or 8 bytes to `pattern`'s
+/// low bytes.
+cudaError_t fillPattern(const Tensor &out, unsigned elementBytes,
+                        uint64_t pattern, cudaStream_t stream);
+
+/// `head` features a head, of which 2 * `half` turn; tables are [positions,
+/// half].
+cudaError_t rope(const Tensor &x, const Tensor &y, const float *cosines,
+                 const float *sines, uint64_t positions, uint64_t head,
+                 uint64_t half, bool inverse, cudaStream_t stream);
+
+//===-- Norm.cu -----------------------------------------------------------===//
+
+struct NormShape {
+  uint64_t group; ///< features a group
+  float eps;
+  float unitOffset; ///< added to weights
+  bool centered;    ///< layer_norm
+};
+cudaError_t norm(const NormShape &shape, const Tensor &x, const void *weight,
+                 const Tensor &y, cudaStream_t stream);
+/// Bytes of workspace of `normGrad`.
+uint64_t normGradWorkspace(uint64_t rows, uint64_t group);
+/// Whether a block's sums of `group` features fit the multiprocessor.
+bool normGradFits(uint64_t group);
+cudaError_t normGrad(const NormShape &shape, const Tensor &dy, const Tensor &x,
+                     const void *weight, const Tensor &dx,
+                     const Tensor &dweight, float *workspace,
+                     cudaStream_t stream);
+
+//===-- Embedding.cu ------------------------------------------------------===//
+
+cudaError_t embedding(const int32_t *ids, const Tensor &table,
+                      const Tensor &out, Fault *fault, cudaStream_t stream);
+uint64_t embeddingGradWorkspace(uint64_t rows);
+cudaError_t embeddingGrad(const Tensor &dy, const int32_t *ids,
+                          const Tensor &dtable, void *workspace,
+                          uint64_t workspaceBytes, Fault *fault,
+                          cudaStream_t stream);
+
+/// y = x + row (row % period) of table.
+cudaError_t addRows(const Tensor &x, const Tensor &table, const Tensor &y,
+                    uint64_t period, cudaStream_t stream);
+uint64_t sumRowsWorkspace(uint64_t rows, uint64_t columns, uint64_t period);
+/// Row p < period of table is the sum of rows p, p + period, ... of dy, other
+/// rows are 0, or stay if they add.
+cudaError_t sumRows(const Tensor &dy, const Tensor &table, uint64_t period,
+                    double *workspace, cudaStream_t stream);
+
+//===-- Loss.cu -----------------------------------------------------------===//
+
+/// `workspace` holds a float a row.
+cudaError_t crossEntropy(const Tensor &logits, const int32_t *labels,
+                         const int64_t *count, const Tensor &loss,
+                         float *workspace, Fault *fault, cudaStream_t stream);
+cudaError_t crossEntropyGrad(const Tensor &logits, const int32_t *labels,
+                             const int64_t *count, const float *dloss,
+                             const Tensor &dlogits, Fault *fault,
+                             cudaStream_t stream);
+cudaError_t countLabels(const int32_t *labels, uint64_t count, int64_t *out,
+                        cudaStream_t stream);
+
+//===-- Optimizer.cu ------------------------------------------------------===//
+
+/// Doubles of workspace of `sumSquares`.
+constexpr uint64_t kSumSquaresBlocks = 1056;
+cudaError_t sumSquares(const Tensor &x, double *out, double *workspace,
+                       cudaStream_t stream);
+cudaError_t clipScale(const double *sumsq, float *norm, float *scale,
+                      float maxNorm, cudaStream_t stream);
+/// `compute.data` may be null.
+cudaError_t adamw(const Tensor &master, float *m, float *v, const Tensor &grad,
+                  const float *hyper, const float *scale, bool decays,
+                  const Tensor &compute, cudaStream_t stream);
+cudaError_t sgd(const Tensor &master, const Tensor &grad, const float *hyper,
+                const float *scale, bool decays, const Tensor &compute,
+                cudaStream_t stream);
+
+//===-- Attention.cu ------------------------------------------------------===//
+
+constexpr uint64_t kMostHeadFeatures = 256;
+struct AttentionShape {
+  uint64_t batch, length, heads, kvHeads, head;
+  float scale;
+  bool causal;
+  uint64_t window; ///< 0: none
+  float softcap;   ///< 0: none
+};
+cudaError_t attention(const AttentionShape &shape, const Tensor &q,
+                      const Tensor &k, const Tensor &v, const Tensor &out,
+                      float *lse, cudaStream_t stream);
+/// `workspace` holds a float for each of lse.
+cudaError_t attentionGrad(const AttentionShape &shape, const Tensor &dout,
+                          const Tensor &q, const Tensor &k, const Tensor &v,
+                          const Tensor &out, const float *lse, const Tensor &dq,
+                          const Tensor &dk, const Tensor &dv, float *workspace,
+                          cudaStream_t stream);
+
+//===-- Reduce.cu ---------------------------------------------------------===//
+
+constexpr size_t kMostRanksOfAGroup = 64;
+enum class Scalar { F32, F64, I64, BF16 };
+/// out = (add ? out : 0) + the reduction of element i of all `sources`, in that
+/// order, accumulated in f64 if `wide` and rounded once.
+cudaError_t reduceInOrder(Scalar type, bool wide, bool maximum,
+                          const void *const *sources, size_t ranks,
+                          uint64_t count, void *out, bool add,
+                          cudaStream_t stream);
+
+} // namespace gtp::rt::cuda
+
+#endif // GTP_RUNTIME_CUDA_LAUNCH_H

@@ -1,0 +1,272 @@
+//===- ModelFactories.cpp - Bodies of linear, attention, norms, ... -------===//
+
+#include "Factory.h"
+#include "Gemm.h"
+
+#include <cmath>
+
+using namespace gtp;
+using namespace gtp::rt;
+using namespace gtp::rt::cuda;
+
+//===-- linear ------------------------------------------------------------===//
+
+static MatrixShape matrix(const Site &site, size_t operand, bool transposed) {
+  Tensor tensor = site.tensor(operand);
+  return {tensor.rows, tensor.columns, tensor.pitch,
+          transposed,  tensor.type,    site.alignment(operand)};
+}
+
+/// Operand 2 is the product of operands 0 and 1.
+static StatusOr<KernelBody> makeProduct(const Site &site, bool transposeFirst,
+                                        bool transposeSecond) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_ASSIGN_OR_RETURN(
+      std::shared_ptr<const Gemm> gemm,
+      Gemm::create(site.context, matrix(site, 0, transposeFirst),
+                   matrix(site, 1, transposeSecond), matrix(site, 2, false)));
+  return KernelBody([gemm](const KernelCall &call) {
+    return gemm->run(call.as<void>(0), call.as<void>(1), call.as<void>(2),
+                     call.add(2), call.stream);
+  });
+}
+
+static StatusOr<KernelBody> makeLinear(const Site &site) {
+  return makeProduct(site, false, true);
+}
+static StatusOr<KernelBody> makeLinearDgrad(const Site &site) {
+  return makeProduct(site, false, false);
+}
+static StatusOr<KernelBody> makeLinearWgrad(const Site &site) {
+  return makeProduct(site, true, false);
+}
+
+//===-- attention, rope ---------------------------------------------------===//
+
+static StatusOr<AttentionShape> attentionShape(const Site &site, size_t query,
+                                               size_t operands) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needCount(operands));
+  AttentionShape s;
+  s.batch = site.dim(query, 0);
+  s.length = site.dim(query, 1);
+  s.heads = static_cast<uint64_t>(site.integer("heads"));
+  s.kvHeads = static_cast<uint64_t>(site.integer("kv_heads"));
+  s.head = site.shape(query).columns / s.heads;
+  s.scale = static_cast<float>(site.real("scale"));
+  s.causal = site.integer("causal") != 0;
+  s.window = static_cast<uint64_t>(site.integer("window"));
+  s.softcap = static_cast<float>(site.real("softcap"));
+  if (s.head > kMostHeadFeatures)
+    return Status::error("a head has " + std::to_string(s.head) +
+                         " features; the cuda backend takes up to " +
+                         std::to_string(kMostHeadFeatures));
+  if (s.batch * s.heads > 65535)
+    return Status::error("there are " + std::to_string(s.batch * s.heads) +
+                         " heads of all sequences; the cuda backend takes "
+                         "65535: compile with a smaller --micro-batch");
+  return s;
+}
+
+static StatusOr<KernelBody> makeAttention(const Site &site) {
+  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 0, 6));
+  return KernelBody([context = &site.context, s, q = Slot(site, 0),
+                     k = Slot(site, 1), v = Slot(site, 2),
+                     out = Slot(site, 3)](const KernelCall &call) {
+    GTP_CUDA(attention(s, q.in(call), k.in(call), v.in(call), out.in(call),
+                       call.f32(4), context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+static StatusOr<KernelBody> makeAttentionGrad(const Site &site) {
+  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 1, 10));
+  site.context.needWorkspace(s.batch * s.heads * s.length * sizeof(float));
+  return KernelBody([context = &site.context, s, dout = Slot(site, 0),
+                     q = Slot(site, 1), k = Slot(site, 2), v = Slot(site, 3),
+                     out = Slot(site, 4), dq = Slot(site, 6),
+                     dk = Slot(site, 7),
+                     dv = Slot(site, 8)](const KernelCall &call) {
+    GTP_CUDA(attentionGrad(
+        s, dout.in(call), q.in(call), k.in(call), v.in(call), out.in(call),
+        call.f32(5), dq.in(call), dk.in(call), dv.in(call),
+        static_cast<float *>(context->workspace(call.stream)),
+        context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+/// cos of every (position, frequency), then sin of every one.
+static size_t ropeTable(const Site &site,
+                        const plan::pb::FloatList &frequencies,
+                        uint64_t positions) {
+  size_t number = 0;
+  if (site.context.findConstant(&frequencies, positions, number))
+    return number;
+  auto count = static_cast<size_t>(frequencies.values_size());
+  std::vector<float> table(2 * positions * count);
+  for (uint64_t position = 0; position < positions; ++position)
+    for (size_t i = 0; i < count; ++i) {
+      double angle = static_cast<double>(position) *
+                     frequencies.values(static_cast<int>(i));
+      table[position * count + i] = static_cast<float>(std::cos(angle));
+      table[(positions + position) * count + i] =
+          static_cast<float>(std::sin(angle));
+    }
+  return site.context.addConstant(&frequencies, positions, std::move(table));
+}
+
+static StatusOr<KernelBody> makeRope(const Site &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needCount(2));
+  uint64_t positions = site.dim(0, 1);
+  const plan::pb::FloatList &frequencies = site.constant("frequencies");
+  return KernelBody(
+      [context = &site.context, x = Slot(site, 0), y = Slot(site, 1), positions,
+       head = static_cast<uint64_t>(site.integer("head_dim")),
+       half = static_cast<uint64_t>(frequencies.values_size()),
+       inverse = site.integer("inverse") != 0,
+       table =
+           ropeTable(site, frequencies, positions)](const KernelCall &call) {
+        const float *cosines = context->constant(table);
+        GTP_CUDA(rope(x.in(call), y.in(call), cosines,
+                      cosines + positions * half, positions, head, half,
+                      inverse, context->stream(call.stream)));
+        return Status::ok();
+      });
+}
+
+//===-- norms -------------------------------------------------------------===//
+
+/// The weight is operand `weight`.
+static StatusOr<NormShape> normShape(const Site &site, size_t weight,
+                                     bool centered) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  NormShape shape;
+  shape.group = site.shape(weight).columns;
+  shape.eps = static_cast<float>(site.real("eps"));
+  shape.unitOffset =
+      centered ? 0.0f : static_cast<float>(site.integer("unit_offset"));
+  shape.centered = centered;
+  return shape;
+}
+
+template <bool centered>
+static StatusOr<KernelBody> makeNorm(const Site &site) {
+  GTP_ASSIGN_OR_RETURN(NormShape shape, normShape(site, 1, centered));
+  return KernelBody([context = &site.context, shape, x = Slot(site, 0),
+                     y = Slot(site, 2)](const KernelCall &call) {
+    GTP_CUDA(norm(shape, x.in(call), call.as<void>(1), y.in(call),
+                  context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+template <bool centered>
+static StatusOr<KernelBody> makeNormGrad(const Site &site) {
+  GTP_ASSIGN_OR_RETURN(NormShape shape, normShape(site, 2, centered));
+  if (!normGradFits(shape.group))
+    return Status::error("the norm is over " + std::to_string(shape.group) +
+                         " features, more than a block of the GPU has shared "
+                         "memory for");
+  site.context.needWorkspace(
+      normGradWorkspace(site.shape(1).rows, shape.group));
+  return KernelBody([context = &site.context, shape, dy = Slot(site, 0),
+                     x = Slot(site, 1), dx = Slot(site, 3),
+                     dweight = Slot(site, 4)](const KernelCall &call) {
+    GTP_CUDA(normGrad(shape, dy.in(call), x.in(call), call.as<void>(2),
+                      dx.in(call), dweight.in(call),
+                      static_cast<float *>(context->workspace(call.stream)),
+                      context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+//===-- embeddings, biases ------------------------------------------------===//
+
+static StatusOr<KernelBody> makeEmbedding(const Site &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  return KernelBody([context = &site.context, table = Slot(site, 1),
+                     out = Slot(site, 2)](const KernelCall &call) {
+    GTP_CUDA(embedding(call.as<int32_t>(0), table.in(call), out.in(call),
+                       context->fault(), context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+static StatusOr<KernelBody> makeEmbeddingGrad(const Site &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  if (site.shape(0).rows > uint64_t(1) << 31)
+    return Status::error("operand " + site.text(0) +
+                         " has more than 2^31 rows, the most that are sorted");
+  site.context.needWorkspace(embeddingGradWorkspace(site.shape(0).rows));
+  return KernelBody([context = &site.context, dy = Slot(site, 0),
+                     dtable = Slot(site, 2)](const KernelCall &call) {
+    GTP_CUDA(embeddingGrad(dy.in(call), call.as<int32_t>(1), dtable.in(call),
+                           context->workspace(call.stream),
+                           context->workspaceBytes(), context->fault(),
+                           context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+static StatusOr<KernelBody> makeAddRows(const Site &site, uint64_t period) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needCount(3));
+  return KernelBody([context = &site.context, x = Slot(site, 0),
+                     table = Slot(site, 1), y = Slot(site, 2),
+                     period](const KernelCall &call) {
+    GTP_CUDA(addRows(x.in(call), table.in(call), y.in(call), period,
+                     context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+static StatusOr<KernelBody> makeSumRows(const Site &site, uint64_t period) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needCount(2));
+  site.context.needWorkspace(
+      sumRowsWorkspace(site.shape(0).rows, site.shape(0).columns, period));
+  return KernelBody([context = &site.context, dy = Slot(site, 0),
+                     table = Slot(site, 1), period](const KernelCall &call) {
+    GTP_CUDA(sumRows(dy.in(call), table.in(call), period,
+                     static_cast<double *>(context->workspace(call.stream)),
+                     context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+static StatusOr<KernelBody> makeAddBias(const Site &site) {
+  return makeAddRows(site, 1);
+}
+static StatusOr<KernelBody> makeBiasGrad(const Site &site) {
+  return makeSumRows(site, 1);
+}
+static StatusOr<KernelBody> makeAddPositions(const Site &site) {
+  return makeAddRows(site, site.dim(0, 1));
+}
+static StatusOr<KernelBody> makePositionsGrad(const Site &site) {
+  return makeSumRows(site, site.dim(0, 1));
+}
+
+const std::vector<FactoryEntry> &gtp::rt::cuda::modelFactories() {
+  static const std::vector<FactoryEntry> table = {
+      {"add_bias", makeAddBias},
+      {"add_positions", makeAddPositions},
+      {"attention", makeAttention},
+      {"attention_grad", makeAttentionGrad},
+      {"bias_grad", makeBiasGrad},
+      {"embedding", makeEmbedding},
+      {"embedding_grad", makeEmbeddingGrad},
+      {"layer_norm", makeNorm<true>},
+      {"layer_norm_grad", makeNormGrad<true>},
+      {"linear", makeLinear},
+      {"linear_dgrad", makeLinearDgrad},
+      {"linear_wgrad", makeLinearWgrad},
+      {"positions_grad", makePositionsGrad},
+      {"rms_norm", makeNorm<false>},
+      {"rms_norm_grad", makeNormGrad<false>},
+      {"rope", makeRope},
+  };
+  return table;
+}

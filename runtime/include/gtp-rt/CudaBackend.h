@@ -1,0 +1,33 @@
+//===- CudaBackend.h - A rank of a plan on a GPU --------------------------===//
+
+#ifndef GTP_RT_CUDABACKEND_H
+#define GTP_RT_CUDABACKEND_H
+
+#include "gtp-rt/Backend.h"
+
+#include <string>
+
+namespace gtp::rt {
+
+/// Which rank a process is, and where.
+struct CudaPlace {
+  uint64_t rank = 0;
+  int device = 0; ///< of those that the process sees
+};
+
+/// GPUs that this process sees; 0 where there is no driver.
+int countGpus();
+/// "NVIDIA H200, driver 13.0, cuBLASLt 13.1.0": what must be equal on all ranks
+/// for them to compute the same.
+StatusOr<std::string> describeGpu(int device);
+
+/// One rank on one GPU, float32 (see docs/architecture.md). Fails when the plan
+/// needs a type, kernel or collective that it does not run, and when the GPU
+/// has not enough memory.
+StatusOr<std::unique_ptr<Backend>>
+createCudaBackend(const plan::pb::Plan &plan, const BackendOptions &options,
+                  const CudaPlace &place);
+
+} // namespace gtp::rt
+
+#endif // GTP_RT_CUDABACKEND_H

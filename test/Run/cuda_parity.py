@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""The cuda backend against PyTorch, the host backend and itself; needs a GPU.
+
+Without gtp-opt, --plans is a folder of plans that --make-plans has made elsewhere.
+"""
+import pathlib
+
+import gtp
+
+BATCH = 12
+STEPS = 20
+MESHES = {1: ["gtp=1"], 2: ["gtp=2", "dp=2"]}
+
+
+def plan_options(mesh, gpus, optimizer):
+    # Two microbatches, so that gradients accumulate.
+    return [f"--mesh={mesh}", "--seq=8", f"--micro-batch={BATCH // gpus // 2}",
+            f"--global-batch={BATCH}", f"--optimizer={optimizer}", "--clip-norm=1"]
+
+
+def plan_name(model, mesh, optimizer):
+    return f"{model.name}-{mesh.replace('=', '').replace(',', '-')}-{optimizer}.gtpplan"
+
+
+def data_options(model):
+    return [f"--data={model / 'tokens.bin'}", "--token-bits=16",
+            f"--labels={model / 'labels.bin'}",
+            f"--weights={model / 'weights.safetensors'}", "--seed=3"]
+
+
+def first_step(tools, model, plan):
+    """Loss and every gradient of the first step against PyTorch."""
+    grads = tools.scratch / "grads.safetensors"
+    metrics = tools.run(plan, *data_options(model), "--steps=1", f"--dump-grads={grads}",
+                        backend="cuda")
+    expected = gtp.read_safetensors(model / "reference.safetensors")
+    loss = expected.pop("loss")[1][0]
+    if abs(metrics[0]["loss"] - loss) > 1e-4 * abs(loss):
+        raise gtp.Failed(f"loss {metrics[0]['loss']}, expected {loss}")
+    worst, name = gtp.compare_tensors(gtp.read_safetensors(grads), expected, 1e-4)
+    return f"loss {metrics[0]['loss']:.6f}, worst gradient {worst:.1e} {name}"
+
+
+def losses(metrics):
+    return [(line["loss"], line["grad_norm"]) for line in metrics]
+
+
+def against_host(tools, model, plan):
+    """Losses of 20 steps; then the same run again and without graphs, to the bit."""
+    def train(backend, *options):
+        weights = tools.scratch / "weights.safetensors"
+        metrics = tools.run(plan, *data_options(model), f"--steps={STEPS}", "--lr=3e-3",
+                            f"--dump-weights={weights}", *options, backend=backend)
+        return metrics, weights.read_bytes()
+
+    host, _ = train("host")
+    cuda, weights = train("cuda")
+    worst = max(abs(a["loss"] - b["loss"]) / abs(b["loss"]) for a, b in zip(cuda, host))
+    if len(cuda) != STEPS or worst > 1e-4:
+        raise gtp.Failed(f"losses differ by {worst:.2e}, at most 1e-4 allowed")
+    for options in [[], ["--eager"]]:
+        again, others = train("cuda", *options)
+        if losses(again) != losses(cuda) or others != weights:
+            raise gtp.Failed(f"a run with {options or 'the same options'} gave other bits")
+    return f"{host[0]['loss']:.4f} to {host[-1]['loss']:.4f}, worst difference {worst:.1e}"
+
+
+def add_options(parser):
+    parser.add_argument("--gpus", type=int, default=1, choices=sorted(MESHES))
+    parser.add_argument("--plans", type=pathlib.Path, help="folder of plans made before")
+    parser.add_argument("--make-plans", action="store_true", help="make --plans and stop")
+
+
+def body(tools, report, arguments):
+    for model in sorted((gtp.HERE / "Inputs" / "torch").iterdir()):
+        for mesh in MESHES[arguments.gpus]:
+            for optimizer, check in [("sgd", first_step), ("adamw", against_host)]:
+                name = plan_name(model, mesh, optimizer)
+
+                def plan():
+                    if arguments.plans and not arguments.make_plans:
+                        return arguments.plans / name
+                    return tools.compile(model / "config.json",
+                                         *plan_options(mesh, arguments.gpus, optimizer))
+
+                def case():
+                    if not arguments.make_plans:
+                        return check(tools, model, plan())
+                    arguments.plans.mkdir(parents=True, exist_ok=True)
+                    (arguments.plans / name).write_bytes(plan().read_bytes())
+                    return None
+
+                report.case(f"{model.name} {mesh} {check.__name__}", case)
+
+
+if __name__ == "__main__":
+    gtp.main("The cuda backend, float32", body, add_options)

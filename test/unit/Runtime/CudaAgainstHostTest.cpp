@@ -1,0 +1,295 @@
+//===- CudaAgainstHostTest.cpp - Kernels at sizes that matter -------------===//
+//
+// KernelsTest compares with the registry's text on small shapes. Here shapes
+// span many blocks and tiles, and do not divide by them; the host backend is
+// the reference.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BackendUnderTest.h"
+#include "HostPlan.h"
+
+#include <cmath>
+
+using namespace gtp;
+using namespace gtp::test;
+
+namespace {
+
+/// One call of a kernel whose operands are buffers 0, 1, ...
+class Call {
+public:
+  explicit Call(std::string name) : name(std::move(name)) {}
+
+  /// An operand with random values in [-1, 1]; the backends get the same.
+  Call &random(const Dims &dims, uint64_t gap = 0) {
+    return bind(dims, pb::F32, gap);
+  }
+  Call &ids(const Dims &dims, uint64_t below) {
+    bind(dims, pb::I32, 0);
+    limits.back() = below;
+    return *this;
+  }
+  Call &number(double value, pb::DType type = pb::F32) {
+    bind({}, type, 0);
+    values.back() = value;
+    return *this;
+  }
+  Call &result(const Dims &dims, uint64_t gap = 0, pb::DType type = pb::F32) {
+    bind(dims, type, gap);
+    results.push_back(static_cast<uint32_t>(bytes.size() - 1));
+    return *this;
+  }
+  Call &scratch(uint64_t size) { return bind({size}, pb::U8, 0); }
+  Call &integer(const std::string &attribute, int64_t value) {
+    integers.emplace_back(attribute, value);
+    return *this;
+  }
+  Call &real(const std::string &attribute, double value) {
+    reals.emplace_back(attribute, value);
+    return *this;
+  }
+  /// Largest difference, relative to the largest value of the result.
+  void compare(double tolerance = 2e-5);
+
+private:
+  Call &bind(const Dims &dims, pb::DType type, uint64_t gap) {
+    pb::Operand call = operand(0, type, dims);
+    if (gap)
+      call.set_pitch(dims.back() + gap);
+    bytes.push_back(*plan::byteExtent(call));
+    call.set_buffer(plan.buffer(bytes.back(), pb::Buffer::PERSISTENT));
+    operands.push_back(call);
+    limits.push_back(0);
+    values.emplace_back();
+    return *this;
+  }
+  void fill(rt::Backend &backend) const;
+
+  std::string name;
+  HostPlan plan;
+  std::vector<pb::Operand> operands;
+  std::vector<uint64_t> bytes, limits;
+  std::vector<std::optional<double>> values;
+  std::vector<uint32_t> results;
+  std::vector<std::pair<std::string, int64_t>> integers;
+  std::vector<std::pair<std::string, double>> reals;
+};
+
+void Call::fill(rt::Backend &backend) const {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    auto buffer = static_cast<uint32_t>(i);
+    uint64_t state = i * 0x9E3779B97F4A7C15u + 1;
+    auto next = [&] { // 24 bits
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      return state >> 40;
+    };
+    if (operands[i].dtype() == pb::F32) {
+      std::vector<float> data(bytes[i] / 4);
+      for (float &value : data)
+        value = values[i] ? float(*values[i])
+                          : float(int64_t(next()) - (1 << 23)) / (1 << 23);
+      write(backend, 0, buffer, data);
+    } else if (operands[i].dtype() == pb::I32) {
+      std::vector<int32_t> data(bytes[i] / 4);
+      for (int32_t &value : data)
+        value = static_cast<int32_t>(next() % limits[i]);
+      write(backend, 0, buffer, data);
+    } else if (operands[i].dtype() == pb::I64) {
+      write(backend, 0, buffer,
+            std::vector<int64_t>{static_cast<int64_t>(*values[i])});
+    } else {
+      write(backend, 0, buffer, std::vector<uint8_t>(bytes[i]));
+    }
+  }
+}
+
+void Call::compare(double tolerance) {
+  SCOPED_TRACE(name);
+  pb::Kernel *kernel =
+      plan.kernel(plan.region(pb::Region::ONCE), 0, name, operands);
+  for (const auto &[attribute, value] : integers)
+    plan.attribute(kernel, attribute)->set_i(value);
+  for (const auto &[attribute, value] : reals)
+    plan.attribute(kernel, attribute)->set_f(value);
+  auto host = makeBackend(plan.plan);
+  auto cuda = backendUnderTest(plan.plan);
+  for (rt::Backend *backend : {host.get(), cuda.get()}) {
+    fill(*backend);
+    Status status = backend->runStep(0, nullptr);
+    ASSERT_TRUE(status.isOk()) << status.message();
+  }
+  for (uint32_t result : results) {
+    ASSERT_EQ(operands[result].dtype(), pb::F32);
+    auto want = read<float>(*host, 0, result, bytes[result] / 4);
+    auto got = read<float>(*cuda, 0, result, bytes[result] / 4);
+    double largest = 0, difference = 0;
+    for (size_t i = 0; i < want.size(); ++i) {
+      largest = std::max(largest, double(std::fabs(want[i])));
+      difference = std::max(difference, std::fabs(double(got[i]) - want[i]));
+    }
+    EXPECT_LE(difference, tolerance * largest) << "operand " << result;
+    EXPECT_GT(largest, 0) << "operand " << result;
+  }
+}
+
+class CudaAgainstHost : public testing::Test {
+protected:
+  void SetUp() override {
+    if (std::string reason = whyNotHere(); !reason.empty())
+      GTEST_SKIP() << reason;
+  }
+};
+
+TEST_F(CudaAgainstHost, Linear) {
+  for (auto [rows, k, n] :
+       {std::array<uint64_t, 3>{257, 1000, 333}, {512, 256, 768}}) {
+    Call("linear")
+        .random({rows, k}, 3)
+        .random({n, k})
+        .result({rows, n}, 5)
+        .compare();
+    Call("linear_dgrad")
+        .random({rows, n}, 1)
+        .random({n, k})
+        .result({rows, k})
+        .compare();
+    Call("linear_wgrad")
+        .random({rows, n}, 8)
+        .random({rows, k})
+        .result({n, k})
+        .compare();
+  }
+}
+
+struct AttentionCase {
+  uint64_t batch, length, heads, kvHeads, head;
+  bool causal;
+  int64_t window;
+  double softcap;
+};
+
+TEST_F(CudaAgainstHost, Attention) {
+  for (AttentionCase c : {AttentionCase{2, 300, 8, 2, 64, true, 0, 0},
+                          AttentionCase{1, 129, 4, 4, 128, true, 50, 0},
+                          AttentionCase{1, 97, 2, 1, 256, true, 0, 5},
+                          AttentionCase{1, 200, 3, 3, 80, false, 0, 0}}) {
+    Dims q{c.batch, c.length, c.heads * c.head};
+    Dims k{c.batch, c.length, c.kvHeads * c.head};
+    Dims lse{c.batch, c.heads, c.length};
+    auto attributes = [&](Call &call) {
+      call.integer("heads", int64_t(c.heads))
+          .integer("kv_heads", int64_t(c.kvHeads))
+          .real("scale", 1 / std::sqrt(double(c.head)))
+          .integer("causal", c.causal)
+          .integer("window", c.window)
+          .real("softcap", c.softcap)
+          .compare();
+    };
+    Call forward("attention");
+    forward.random(q, 16).random(k).random(k).result(q).result(lse).scratch(
+        c.length * c.length * 4);
+    attributes(forward);
+    // lse is given, not made: what it is does not matter, only that it is one.
+    Call backward("attention_grad");
+    backward.random(q).random(q, 16).random(k).random(k).random(q);
+    backward.random(lse).result(q).result(k, 2).result(k).scratch(c.length *
+                                                                  c.length * 8);
+    attributes(backward);
+  }
+}
+
+TEST_F(CudaAgainstHost, Norms) {
+  for (auto [rows, features] :
+       {std::pair<uint64_t, uint64_t>{1000, 4096}, {333, 777}}) {
+    for (const char *name : {"rms_norm", "layer_norm"})
+      Call(name)
+          .random({rows, features})
+          .random({features})
+          .result({rows, features})
+          .real("eps", 1e-5)
+          .compare();
+    for (const char *name : {"rms_norm_grad", "layer_norm_grad"})
+      Call(name)
+          .random({rows, features})
+          .random({rows, features})
+          .random({features})
+          .result({rows, features})
+          .result({features})
+          .real("eps", 1e-5)
+          .compare();
+  }
+}
+
+TEST_F(CudaAgainstHost, Embeddings) {
+  Call("embedding")
+      .ids({4, 1000}, 701)
+      .random({701, 259})
+      .result({4, 1000, 259})
+      .compare(0);
+  // Sums run in the same order, so that they are the same.
+  Call("embedding_grad")
+      .random({4, 1000, 259})
+      .ids({4, 1000}, 701)
+      .result({701, 259})
+      .compare(0);
+  Call("bias_grad").random({5003, 300}).result({300}).compare(1e-6);
+  Call("positions_grad").random({7, 130, 65}).result({200, 65}).compare(1e-6);
+  Call("add_positions")
+      .random({7, 130, 65})
+      .random({200, 65})
+      .result({7, 130, 65})
+      .compare(0);
+}
+
+TEST_F(CudaAgainstHost, Loss) {
+  Call("cross_entropy")
+      .random({500, 50257})
+      .ids({500}, 50257)
+      .number(500, pb::I64)
+      .result({})
+      .compare(1e-6);
+  Call("cross_entropy_grad")
+      .random({500, 50257})
+      .ids({500}, 50257)
+      .number(500, pb::I64)
+      .number(1)
+      .result({500, 50257})
+      .compare(1e-5);
+}
+
+/// Three streams, a dependency between each two, in a body of three iterations:
+/// what a replayed graph gives must be what issued operations give.
+TEST_F(CudaAgainstHost, ReplayEqualsEager) {
+  HostPlan plan;
+  uint32_t x = plan.buffer(4 * 1000, pb::Buffer::PERSISTENT);
+  uint32_t a = plan.buffer(4 * 1000), b = plan.buffer(4 * 1000);
+  auto of = [](uint32_t buffer) { return operand(buffer, pb::F32, {10, 100}); };
+  pb::Region *region = plan.region(pb::Region::BODY, 3);
+  pb::Kernel *first = plan.kernel(region, 0, "scale", {of(x), of(a)});
+  plan.attribute(first, "factor")->set_f(0.75);
+  plan.kernel(region, 1, "mul", {of(a), of(a), of(b)});
+  HostPlan::waitFor(region, 0);
+  plan.kernel(region, 2, "add", {of(a), of(b), of(x)});
+  HostPlan::waitFor(region, 1);
+  HostPlan::waitFor(region, 0);
+
+  std::vector<float> start(1000);
+  for (size_t i = 0; i < start.size(); ++i)
+    start[i] = float(i) / 1000;
+  auto host = makeBackend(plan.plan);
+  auto cuda = backendUnderTest(plan.plan);
+  for (rt::Backend *backend : {host.get(), cuda.get()})
+    write(*backend, 0, x, start);
+  // The third and later steps of CUDA are replays.
+  for (unsigned step = 1; step <= 5; ++step) {
+    for (rt::Backend *backend : {host.get(), cuda.get()}) {
+      Status status = backend->runStep(0, nullptr);
+      ASSERT_TRUE(status.isOk()) << status.message();
+    }
+    EXPECT_EQ(read<float>(*cuda, 0, x, 1000), read<float>(*host, 0, x, 1000))
+        << "step " << step;
+  }
+}
+
+} // namespace

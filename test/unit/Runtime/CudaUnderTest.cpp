@@ -1,0 +1,22 @@
+//===- CudaUnderTest.cpp - CUDA's kernels are under test ------------------===//
+
+#include "BackendUnderTest.h"
+#include "gtp-rt/CudaBackend.h"
+
+#include <gtest/gtest.h>
+
+using namespace gtp;
+
+std::unique_ptr<rt::Backend>
+gtp::test::backendUnderTest(const plan::pb::Plan &plan, uint64_t rank) {
+  auto backend = rt::createCudaBackend(plan, {}, {rank, 0});
+  if (!backend.isOk()) {
+    ADD_FAILURE() << backend.message();
+    std::abort();
+  }
+  return std::move(*backend);
+}
+
+std::string gtp::test::whyNotHere() {
+  return rt::countGpus() > 0 ? "" : "this machine has no GPU";
+}
