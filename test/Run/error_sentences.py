@@ -24,6 +24,8 @@ MAKERS = re.compile(
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # Fewer characters than this say nothing by themselves.
 ENOUGH = 9
+# As many of a sentence's first or last characters tell it from others.
+END = 20
 
 
 def strip_comments(text):
@@ -73,6 +75,9 @@ def sentences(path):
         joined = re.sub(r'"\s*(<<\s*)?"', "", re.sub(r'"\s*"', "", call))
         for literal in LITERAL.finditer(joined):
             pieces.append(unescape(literal[1]))
+        # The checker's findings start with the name of a rule.
+        if re.match(r"fail(At)?\s*\($", found[0]) and re.fullmatch("[a-z-]+", pieces[0] if pieces else ""):
+            pieces.pop(0)
         pieces = [p for p in pieces if p.strip()]
         if not pieces:
             continue
@@ -111,8 +116,8 @@ def shows(sentence, text):
     for key in keys(sentence):
         if key in text:
             return True
-        # Tests may stop before the end of a long sentence.
-        if len(key) > 40 and (key[:40] in text or key[-40:] in text):
+        # Tests may show one end of a long sentence.
+        if len(key) > END and (key[:END] in text or key[-END:] in text):
             return True
     return False
 

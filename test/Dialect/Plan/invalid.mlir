@@ -218,3 +218,157 @@ plan.program @more_events_than_operations mesh <gtp = 2> {
   plan.region once events 99999999999999 {
   }
 }
+
+// -----
+
+plan.program @negative_offset mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{offset and iteration stride may not be negative}}
+    plan.fill(%b <i8[4], offset -1>) stream 0
+  }
+}
+
+// -----
+
+plan.program @short_pitch mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{pitch 3 must be at least the last dimension}}
+    plan.fill(%b <i8[2x4], pitch 3>) stream 0
+  }
+}
+
+// -----
+
+plan.program @odd_rank_strides mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{rank strides are pairs of axis and stride}}
+    plan.fill(%b <i8[4], ranks [0]>) stream 0
+  }
+}
+
+// -----
+
+plan.program @half_a_pair mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{has 1 views, expected pairs of source and destination}}
+    plan.collective all_gather @c(%b <f32[4]>) wire f32 accumulate f32 stream 0
+  }
+}
+
+// -----
+
+plan.program @two_types mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{has a source of}}
+    plan.collective all_gather @c(%b <f32[4]>, %b <bf16[8]>) wire f32 accumulate f32 stream 0
+  }
+}
+
+// -----
+
+plan.program @gaps mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{has a view with gaps}}
+    plan.collective all_gather @c(%b <f32[2x1], pitch 2>, %b <f32[4x1]>) wire f32 accumulate f32 stream 0
+  }
+}
+
+// -----
+
+plan.program @copy_of_one mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{has 1 views, expected a source and a destination}}
+    plan.copy(%b <f32[4]>) stream 0
+  }
+}
+
+// -----
+
+plan.program @copy_accumulates mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{may not accumulate}}
+    plan.copy(%b <f32[4]>, %b <f32[4], accumulate>) stream 0
+  }
+}
+
+// -----
+
+plan.program @fill_with_gaps mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{expects one dense view}}
+    plan.fill(%b <i8[2x4], pitch 8>) stream 0
+  }
+}
+
+// -----
+
+plan.program @module_in_a_region mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{may not appear in a region}}
+    builtin.module {}
+  }
+}
+
+// -----
+
+plan.program @more_buffers_than_views mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c gather axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{has 2 buffers but 1 views}}
+    "plan.fill"(%b, %b) {views = [#plan.view<i8[4]>], byte = 0 : i64, stream = 0 : i64, operandSegmentSizes = array<i32: 2, 0>} : (!plan.buffer, !plan.buffer) -> !plan.token
+  }
+}
+
+// -----
+
+// expected-error@+1 {{mesh has more than 2^31 ranks}}
+plan.program @too_many_ranks mesh <gtp = 4294967296> {
+}
+
+// -----
+
+plan.program @tensors_without_rows mesh <gtp = 2> {
+  %b = plan.buffer persistent 64
+  // expected-error@+1 {{has 2 tensors but rows of 1}}
+  plan.parameter @w [4] <[<4>]> normal uses 1 tensors ["w", "v"] [4] compute %b
+}
+
+// -----
+
+plan.program @layout_of_more_dimensions mesh <gtp = 2> {
+  %b = plan.buffer persistent 64
+  // expected-error@+1 {{has 1 dimensions but a layout of 2}}
+  plan.parameter @w [4] <[<4>, <1>]> normal uses 1 tensors ["w"] [4] compute %b
+}

@@ -91,6 +91,26 @@ TEST(Profile, ErrorsSayWhereAndWhatWouldWork) {
   EXPECT_EQ(parseError(std::string(100000, '[')),
             "nests deeper than 16 levels");
   EXPECT_EQ(parseError("{\"name\": ").rfind("is not JSON: parse error", 0), 0u);
+  EXPECT_EQ(parseError(edited("\"shared_link_permille\": ",
+                              "\"shared_link_permille\": 1")),
+            "network.shared_link_permille: found 1620, expected 1 to 1000");
+  EXPECT_EQ(parseError(edited("\"slowdown_permille\": ",
+                              "\"slowdown_permille\": 1000000")),
+            "network.links[0]: contention and slowdown must be at most "
+            "1000000 permille");
+  EXPECT_EQ(parseError(edited("\"dims\": [", "\"dims\": 3, \"x\": [")),
+            "scratch[1].terms[0].dims: found 3, expected a list of names");
+  EXPECT_EQ(parseError(edited("\"dims\": [", "\"dims\": [3, ")),
+            "scratch[1].terms[0].dims: found 3, expected a name");
+  EXPECT_EQ(parseError(edited("\"links\": [", "\"links\": 3, \"x\": [")),
+            "network.links: found 3, expected a list of objects");
+  EXPECT_EQ(parseError(edited("\"kernel\": \"attention_grad\"",
+                              "\"kernel\": \"attention\"")),
+            "compute.rates[4]: same dtype and kernel as rates[3]");
+  EXPECT_EQ(parseError(edited("\"scratch\": [",
+                              "\"scratch\": [{\"source\": \"x\", \"kernel\": "
+                              "\"attention\", \"constant_bytes\": 0, \"terms\": []}, ")),
+            "scratch[1]: same kernel as scratch[0]");
   EXPECT_EQ(parseError(std::string(2 << 20, ' ')),
             "has 2097152 bytes, expected at most 1048576");
 }
@@ -102,6 +122,11 @@ TEST(Profile, FilesLoad) {
   std::ofstream(path) << "{}";
   EXPECT_EQ(Profile::load(path).message(),
             "target '" + path + "': name: is missing");
+  std::remove(path.c_str());
+  std::ofstream(path) << std::string(2 << 20, ' ');
+  EXPECT_EQ(Profile::load(path).message(),
+            "target '" + path +
+                "' has more than 1048576 bytes, which is no profile");
   std::remove(path.c_str());
   EXPECT_EQ(Profile::load("h300").message(),
             "target 'h300' cannot be read as a file; expected cpu, gb200, "

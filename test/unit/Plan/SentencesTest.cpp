@@ -118,6 +118,103 @@ TEST(Sentences, TablesOfThePlan) {
   });
 }
 
+TEST(Sentences, NumbersOfTheModel) {
+  expectRows({
+      {[](pb::Plan &plan) { plan.mutable_numerics()->set_wire(pb::I32); },
+       "structure", "numerics: wire type is i32, expected a float type"},
+      {[](pb::Plan &plan) { plan.mutable_model()->set_clip_norm(-1); },
+       "structure",
+       "model: clip norm and initializer range must be finite and not "
+       "negative"},
+      {[](pb::Plan &plan) { plan.clear_memory(); }, "structure",
+       "plan has no memory region, expected the arena"},
+      {[](pb::Plan &plan) { plan.mutable_buffers(0)->set_name(9999); },
+       "structure", "has no valid name"},
+      {[](pb::Plan &plan) {
+         plan.mutable_buffers(1)->set_offset(plan.buffers(0).offset());
+       },
+       "structure", "; persistent, input and output buffers must be apart"},
+      {[](pb::Plan &plan) {
+         plan.mutable_layouts(0)->set_partial(
+             static_cast<pb::Layout::Partial>(9));
+       },
+       "structure", "has an unknown kind of partial"},
+      {[](pb::Plan &plan) {
+         pb::Segment *segment =
+             plan.mutable_layouts(0)->mutable_dims(0)->add_segments();
+         segment->set_size(10);
+         segment->set_name(9999);
+       },
+       "structure", "has a segment without a valid name"},
+  });
+}
+
+TEST(Sentences, TablesOfParametersAndStreams) {
+  auto parameter = [](pb::Plan &plan) { return plan.mutable_parameters(0); };
+  auto dim = [](pb::Plan &plan, int index) {
+    return plan.mutable_layouts(0)->mutable_dims(index);
+  };
+  auto program = [](pb::Plan &plan) { return plan.mutable_programs(0); };
+  expectRows({
+      {[=](pb::Plan &plan) {
+         parameter(plan)->set_init(static_cast<pb::Parameter::Init>(9));
+       },
+       "structure", "has an unknown initialization"},
+      {[=](pb::Plan &plan) { parameter(plan)->add_tied_names(9999); },
+       "structure", "has a tied name that is no string"},
+      {[=](pb::Plan &plan) { parameter(plan)->clear_gradient_buffer_plus1(); },
+       "structure", "is trained but names no gradient buffer"},
+      {[=](pb::Plan &plan) { parameter(plan)->set_uses(0); }, "structure",
+       "has no use"},
+      {[=](pb::Plan &plan) { parameter(plan)->add_shape(1); }, "structure",
+       "has 3 dimensions and a layout of 2"},
+      {[](pb::Plan &plan) {
+         plan.mutable_layouts(0)->set_partial(pb::Layout::SUM);
+         plan.mutable_layouts(0)->add_partial_axes(0);
+       },
+       "structure", "has a partial layout"},
+      {[=](pb::Plan &plan) {
+         dim(plan, 0)->clear_storage_axes();
+         dim(plan, 1)->add_storage_axes(1);
+       },
+       "unsupported",
+       "is stored in pieces of a dimension that is not its first"},
+      {[=](pb::Plan &plan) {
+         plan.mutable_buffers(
+                 static_cast<int>(parameter(plan)->compute_buffer()))
+             ->set_kind(pb::Buffer::TRANSIENT);
+       },
+       "structure", "'table.compute' is of kind TRANSIENT"},
+      {[](pb::Plan &plan) {
+         plan.mutable_communicators(0)->set_purpose(
+             static_cast<pb::Communicator::Purpose>(9));
+       },
+       "structure", "communicator 0 has an unknown purpose or policy"},
+      {[](pb::Plan &plan) { plan.mutable_communicators(0)->add_axes(0); },
+       "structure", "communicator 0 must name its axes in mesh order"},
+      {[](pb::Plan &plan) { plan.clear_streams(); }, "structure",
+       "plan has 0 streams, expected 1 to "},
+      {[=](pb::Plan &plan) { program(plan)->set_kind(pb::Program::EVAL); },
+       "unsupported", "program 0 must be a training step"},
+      {[=](pb::Plan &plan) { program(plan)->set_rotated(true); }, "unsupported",
+       "rotated programs are not supported yet"},
+      {[=](pb::Plan &plan) {
+         program(plan)->mutable_regions(2)->set_kind(pb::Region::DRAIN);
+       },
+       "unsupported", "region 2: drain regions are not supported yet"},
+      {[=](pb::Plan &plan) {
+         program(plan)->mutable_regions()->SwapElements(0, 2);
+       },
+       "structure", ": the order of regions is once, body, update"},
+  });
+  // Axes of degree 1 cut nothing.
+  expectBroken([=](pb::Plan &plan) { dim(plan, 0)->add_compute_axes(0); },
+               "unsupported", "is cut by a compute axis", mesh(2, 2));
+  expectBroken([=](pb::Plan &plan) { dim(plan, 0)->add_storage_axes(0); },
+               "unsupported", "is stored in pieces over several axes",
+               mesh(2, 2));
+}
+
 TEST(Sentences, OperationsByThemselves) {
   expectRows({
       {[](pb::Plan &plan) { op(plan, "rms_norm").set_source(9999); },

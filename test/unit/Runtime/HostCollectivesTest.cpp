@@ -192,7 +192,10 @@ TEST(HostCollectives, DifferentCollectivesAreAnError) {
     Argument out{reinterpret_cast<std::byte *>(result)};
     std::string message =
         group.run(spec, me == 0 ? 12 : 14, me, &in, &out, ended).message();
-    EXPECT_NE(message.find("different collectives"), std::string::npos);
+    EXPECT_NE(message.find("the ranks of its communicator run different "
+                           "collectives: member"),
+              std::string::npos)
+        << message;
     EXPECT_NE(message.find("operation 12"), std::string::npos) << message;
     EXPECT_NE(message.find("operation 14"), std::string::npos) << message;
   });
@@ -213,7 +216,8 @@ TEST(HostCollectives, EndedWhileWaiting) {
     float value = 0, result[3];
     Argument in{reinterpret_cast<std::byte *>(&value)};
     Argument out{reinterpret_cast<std::byte *>(result)};
-    EXPECT_FALSE(group.run(spec, 0, me, &in, &out, ended).isOk());
+    EXPECT_EQ(group.run(spec, 0, me, &in, &out, ended).message(),
+              "the run was ended in a collective");
   });
 }
 
@@ -226,7 +230,8 @@ TEST(HostCollectives, OverlapMustBeExact) {
   Argument in{reinterpret_cast<std::byte *>(values)};
   Argument out{reinterpret_cast<std::byte *>(values + 1)};
   std::string message = group.run(spec, 0, 0, &in, &out, ended).message();
-  EXPECT_NE(message.find("overlap"), std::string::npos) << message;
+  EXPECT_EQ(message, "source and destination of member 0 overlap and are not "
+                     "the same place");
 }
 
 /// Ranks of a 2 x 3 x 2 mesh are ((dp * 3) + gtp) * 2 + tp.
@@ -256,21 +261,56 @@ std::string refusal(const pb::Collective &collective, uint32_t groupSize) {
 TEST(HostCollectives, WhatTheHostDoesNotHaveIsRefusedByName) {
   HostPlan plan;
   pb::Region *region = plan.region(pb::Region::ONCE);
-  pb::Collective *collective = plan.collective(
+  pb::Collective legal = *plan.collective(
       region, 0, pb::Collective::REDUCE_SCATTER, plan.communicator({}),
       operand(0, pb::F32, {6}), operand(0, pb::F32, {2}));
-  EXPECT_EQ(refusal(*collective, 3), "");
-  EXPECT_NE(refusal(*collective, 2).find("do not fit a group of 2 ranks"),
+  EXPECT_EQ(refusal(legal, 3), "");
+  EXPECT_NE(refusal(legal, 2).find("do not fit a group of 2 ranks"),
             std::string::npos);
-  collective->set_order(pb::Collective::RING);
-  EXPECT_NE(refusal(*collective, 3).find("not RING"), std::string::npos);
-  collective->set_order(pb::Collective::FLAT);
-  collective->set_wire(pb::BF16);
-  EXPECT_NE(refusal(*collective, 3).find("its wire type is bf16"),
-            std::string::npos);
-  collective->set_wire(pb::F32);
-  collective->set_kind(pb::Collective::ALL_TO_ALL);
-  EXPECT_NE(refusal(*collective, 3).find("not ALL_TO_ALL"), std::string::npos);
+  struct Row {
+    void (*change)(pb::Collective &);
+    const char *sentence;
+  } rows[] = {
+      {[](pb::Collective &c) { c.set_order(pb::Collective::RING); },
+       "reductions are in order FLAT, not RING"},
+      {[](pb::Collective &c) { c.set_wire(pb::BF16); },
+       "its wire type is bf16 and its operands are f32; reductions are in the "
+       "operands' type only"},
+      {[](pb::Collective &c) { c.set_accumulation(pb::I64); },
+       "its accumulation type is i64 and its operands are f32; reductions are "
+       "in the operands' type only"},
+      {[](pb::Collective &c) { c.set_kind(pb::Collective::ALL_TO_ALL); },
+       "there is all-gather, reduce-scatter and all-reduce, not ALL_TO_ALL"},
+      {[](pb::Collective &c) {
+         c.set_reduce(static_cast<pb::Collective::Reduce>(9));
+       },
+       "it reduces with an operation that does not exist"},
+      {[](pb::Collective &c) { c.mutable_sources(0)->set_dtype(pb::I32); },
+       "reductions are of f32, f64 and i64, found i32"},
+      {[](pb::Collective &c) { c.mutable_destinations(0)->set_dtype(pb::F64); },
+       "source and destination differ in type: f32[6] and f64[2]"},
+      {[](pb::Collective &c) {
+         c.mutable_sources(0)->add_dims(1);
+         c.mutable_sources(0)->set_pitch(2);
+       },
+       "source and destination must be dense: "},
+      {[](pb::Collective &c) {
+         *c.add_sources() = operand(0, pb::F64, {6});
+         *c.add_destinations() = operand(0, pb::F64, {2});
+       },
+       "its members differ in type"},
+      {[](pb::Collective &c) { c.mutable_sources(0)->set_accumulate(true); },
+       "only the destination of a reduction accumulates"},
+      {[](pb::Collective &c) { c.clear_sources(); },
+       "it has 0 sources and 1 destinations; it needs as many, at least one"},
+  };
+  for (const Row &row : rows) {
+    pb::Collective changed = legal;
+    row.change(changed);
+    EXPECT_EQ(refusal(changed, 3).rfind(row.sentence, 0), 0u)
+        << "expected '" << row.sentence << "', found '" << refusal(changed, 3)
+        << "'";
+  }
 }
 
 } // namespace

@@ -68,5 +68,9 @@ TEST(RunPlan, EveryWrongPlanIsOneMessage) {
   EXPECT_EQ(error(small), "buffer of 'tokens' has 0 bytes, expected 96");
   TestPlan sequence({});
   sequence.plan.mutable_model()->set_sequence(uint64_t(1) << 63);
-  EXPECT_NE(error(sequence), "");
+  EXPECT_EQ(error(sequence), "sequence 9223372036854775808 makes a step of "
+                             "more bytes than 64 bits count");
+  sequence.plan.mutable_model()->set_sequence(0);
+  EXPECT_EQ(error(sequence),
+            "sequence 0 and vocabulary 257 must be at least 1");
 }

@@ -131,6 +131,11 @@ TEST(Safetensors, EveryWrongHeaderIsOneMessage) {
       parseError(oneTensor("F32", "[1]", "[4,0]"), "1234"),
       "tensor 'a': 'data_offsets' [4, 0] is not a range of the 4 data bytes");
   EXPECT_EQ(parseError(R"({"a":3})", ""), "tensor 'a': has no 'dtype'");
+  EXPECT_EQ(
+      parseError(oneTensor("F32", "[1]", "[0,4]").replace(14, 5, "1"), "1234"),
+      "tensor 'a': 'dtype' is not a string");
+  EXPECT_EQ(parseError(oneTensor("F32", "1", "[0,4]"), "1234"),
+            "tensor 'a': 'shape' is not a list");
   EXPECT_EQ(parseError("{\"a\":" + std::string(1000, '['), ""),
             "header: nested deeper than 16 levels");
 }
