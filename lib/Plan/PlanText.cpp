@@ -1,19 +1,46 @@
-//===- PlanText.cpp - A plan as readable text -----------------------------===//
+//===- PlanText.cpp - A plan as text that diffs well ----------------------===//
+//
+// A fact a line, and names in place of positions: a buffer is its name, an
+// event the operation that records it. What an inserted operation or buffer
+// changes elsewhere in the text is only what it changes in the plan.
+//
+//===----------------------------------------------------------------------===//
 
 #include "gtp/Plan/KernelCall.h"
 #include "gtp/Plan/Operand.h"
 #include "gtp/Plan/PlanFile.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <map>
+#include <numeric>
+#include <vector>
 
 using namespace gtp::plan;
 
 namespace {
 
+/// Names that tell apart what has the same name: the second of them is
+/// "name#2".
+class Names {
+public:
+  void add(const std::string &name) {
+    int count = ++counts[name];
+    names.push_back(count == 1 ? name : name + "#" + std::to_string(count));
+  }
+  std::string operator[](uint64_t index) const {
+    return index < names.size() ? names[index] : std::to_string(index) + "?";
+  }
+
+private:
+  std::map<std::string, int> counts;
+  std::vector<std::string> names;
+};
+
 class Printer {
 public:
-  explicit Printer(const pb::Plan &plan) : plan(plan) {}
+  explicit Printer(const pb::Plan &plan);
   std::string take() && { return std::move(out); }
 
   void header();
@@ -24,18 +51,19 @@ public:
 
 private:
   void line(const std::string &text) { out += text + "\n"; }
+  void fact(int depth, const std::string &key, const std::string &value) {
+    line(std::string(2 * static_cast<size_t>(depth), ' ') + key +
+         (value.empty() ? "" : " " + value));
+  }
+  void fact(int depth, const std::string &key, uint64_t value) {
+    fact(depth, key, std::to_string(value));
+  }
   std::string string(uint64_t index) const {
     if (index < static_cast<uint64_t>(plan.strings_size()))
       return plan.strings(static_cast<int>(index));
     return "<string " + std::to_string(index) + "?>";
   }
-  std::string buffer(uint64_t index) const {
-    std::string text = "%" + std::to_string(index);
-    if (index >= static_cast<uint64_t>(plan.buffers_size()))
-      return text + "?";
-    std::string name = string(plan.buffers(static_cast<int>(index)).name());
-    return name.empty() ? text : text + ":" + name;
-  }
+  std::string buffer(uint64_t index) const { return "%" + buffers[index]; }
   template <typename List>
   std::string axes(const List &list) const {
     std::string text;
@@ -49,11 +77,16 @@ private:
   }
   std::string layout(uint64_t index) const;
   std::string operand(const pb::Operand &operand) const;
-  std::string kernel(const pb::Kernel &kernel) const;
-  std::string collective(const pb::Collective &collective) const;
-  void operation(int index, const pb::Operation &operation);
+  std::string title(const pb::Operation &operation) const;
+  void kernel(const pb::Kernel &kernel);
+  void collective(const pb::Collective &collective);
+  void region(const pb::Region &region);
+  void operation(const pb::Operation &operation, const std::string &name,
+                 const std::string &behind,
+                 const std::vector<std::string> &events);
 
   const pb::Plan &plan;
+  Names buffers, parameterNames, communicatorNames, streams;
   std::string out;
 };
 
@@ -69,54 +102,89 @@ std::string number(double value) {
   return text;
 }
 
+Printer::Printer(const pb::Plan &plan) : plan(plan) {
+  for (const pb::Buffer &b : plan.buffers())
+    buffers.add(string(b.name()));
+  for (const pb::Parameter &p : plan.parameters())
+    parameterNames.add(string(p.name()));
+  for (const pb::Communicator &c : plan.communicators())
+    communicatorNames.add(pb::Communicator::Purpose_Name(c.purpose()) +
+                          " over " + axes(c.axes()));
+  for (const pb::Stream &s : plan.streams())
+    streams.add(pb::Stream::Kind_Name(s.kind()));
+}
+
 void Printer::header() {
-  line("plan schema " + std::to_string(plan.schema_version()) + " by '" +
-       plan.producer() + "' hash " + hex(plan.hash_high()) +
-       hex(plan.hash_low()));
-  line("source '" + plan.provenance().source() + "' family " +
-       plan.provenance().family() + " target " + plan.provenance().target());
-  for (const std::string &option : plan.provenance().options())
-    line("option " + option);
-  std::string mesh = "mesh";
+  fact(0, "plan by", "'" + plan.producer() + "'");
+  fact(1, "schema", plan.schema_version());
+  fact(1, "hash", hex(plan.hash_high()) + hex(plan.hash_low()));
+  const pb::Provenance &provenance = plan.provenance();
+  fact(0, "source",
+       "'" + provenance.source() + "' family " + provenance.family() +
+           " target " + provenance.target());
+  for (const std::string &option : provenance.options())
+    fact(1, "option", option);
+  std::string mesh;
   for (const pb::MeshAxis &axis : plan.mesh().axes())
-    mesh += " " + axis.name() + "=" + std::to_string(axis.degree());
-  line(mesh);
+    mesh += (mesh.empty() ? "" : " ") + axis.name() + "=" +
+            std::to_string(axis.degree());
+  fact(0, "mesh", mesh);
   const pb::Numerics &numerics = plan.numerics();
-  line(std::string("numerics compute ") + dtypeName(numerics.compute()) +
-       " gradient " + dtypeName(numerics.gradient()) + " wire " +
-       dtypeName(numerics.wire()) + " master " + dtypeName(numerics.master()));
+  line("numerics");
+  fact(1, "compute", dtypeName(numerics.compute()));
+  fact(1, "gradient", dtypeName(numerics.gradient()));
+  fact(1, "wire", dtypeName(numerics.wire()));
+  fact(1, "master", dtypeName(numerics.master()));
   const pb::Model &model = plan.model();
-  line(
-      "model vocabulary " + std::to_string(model.vocabulary()) + " sequence " +
-      std::to_string(model.sequence()) + " micro_batch " +
-      std::to_string(model.micro_batch()) + " global_batch " +
-      std::to_string(model.global_batch()) + " microbatches " +
-      std::to_string(model.microbatches()) + " parameters " +
-      std::to_string(model.parameters()) + " optimizer " + model.optimizer() +
-      " clip_norm " + number(model.clip_norm()) +
-      (model.has_document_separator()
-           ? " document_separator " + std::to_string(model.document_separator())
-           : ""));
+  line("model");
+  fact(1, "vocabulary", model.vocabulary());
+  fact(1, "sequence", model.sequence());
+  fact(1, "micro_batch", model.micro_batch());
+  fact(1, "global_batch", model.global_batch());
+  fact(1, "microbatches", model.microbatches());
+  fact(1, "parameters", model.parameters());
+  fact(1, "optimizer", model.optimizer());
+  fact(1, "clip_norm", number(model.clip_norm()));
+  fact(1, "loss", model.loss());
+  if (model.has_document_separator())
+    fact(1, "document_separator", std::to_string(model.document_separator()));
   const pb::Claims &claims = plan.claims();
-  line("claims arena " + std::to_string(claims.arena_bytes()) + " persistent " +
-       std::to_string(claims.persistent_bytes()) + " max_live " +
-       std::to_string(claims.max_live_bytes()) + " gathered_peak " +
-       std::to_string(claims.gathered_peak_bytes()) + " step_ns " +
-       std::to_string(claims.step_ns()));
+  line("claims");
+  fact(1, "arena_bytes", claims.arena_bytes());
+  fact(1, "persistent_bytes", claims.persistent_bytes());
+  fact(1, "max_live_bytes", claims.max_live_bytes());
+  fact(1, "gathered_peak_bytes", claims.gathered_peak_bytes());
+  fact(1, "budget_bytes", claims.budget_bytes());
+  fact(1, "overhead_bytes", claims.overhead_bytes());
+  fact(1, "step_ns", claims.step_ns());
 }
 
 void Printer::memory() {
-  for (int i = 0; i < plan.memory_size(); ++i)
-    line("memory " + std::to_string(i) + " " +
-         pb::MemoryRegion::Kind_Name(plan.memory(i).kind()) + " size " +
-         std::to_string(plan.memory(i).size()) + " alignment " +
-         std::to_string(plan.memory(i).alignment()));
-  for (int i = 0; i < plan.buffers_size(); ++i) {
+  for (int i = 0; i < plan.memory_size(); ++i) {
+    fact(0, "memory",
+         std::to_string(i) + " " +
+             pb::MemoryRegion::Kind_Name(plan.memory(i).kind()));
+    fact(1, "size", plan.memory(i).size());
+    fact(1, "alignment", plan.memory(i).alignment());
+  }
+  // In the plan they come by first use, which changes with the schedule.
+  std::vector<int> order(static_cast<size_t>(plan.buffers_size()));
+  std::iota(order.begin(), order.end(), 0);
+  auto key = [&](int i) {
+    return std::pair(plan.buffers(i).kind() != pb::Buffer::PERSISTENT,
+                     buffers[static_cast<uint64_t>(i)]);
+  };
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return key(a) < key(b); });
+  for (int i : order) {
     const pb::Buffer &b = plan.buffers(i);
-    line("buffer " + buffer(static_cast<uint64_t>(i)) + " " +
-         pb::Buffer::Kind_Name(b.kind()) + " memory " +
-         std::to_string(b.memory()) + " at " + std::to_string(b.offset()) +
-         " size " + std::to_string(b.size()));
+    fact(0, "buffer",
+         buffer(static_cast<uint64_t>(i)) + " " +
+             pb::Buffer::Kind_Name(b.kind()));
+    fact(1, "size", b.size());
+    fact(1, "at",
+         std::to_string(b.offset()) + " of memory " +
+             std::to_string(b.memory()));
   }
 }
 
@@ -150,42 +218,40 @@ std::string Printer::layout(uint64_t index) const {
 void Printer::parameters() {
   for (int i = 0; i < plan.parameters_size(); ++i) {
     const pb::Parameter &p = plan.parameters(i);
-    std::string text =
-        "parameter " + std::to_string(i) + " " + string(p.name()) + " " +
-        layout(p.layout()) + " " + pb::Parameter::Init_Name(p.init()) +
-        (p.decay() ? " decay" : "") + (p.frozen() ? " frozen" : "") + " uses " +
-        std::to_string(p.uses()) + " compute " + buffer(p.compute_buffer());
+    fact(0, "parameter", parameterNames[static_cast<uint64_t>(i)]);
+    fact(1, "layout", layout(p.layout()));
+    fact(1, "init", pb::Parameter::Init_Name(p.init()));
+    if (p.decay())
+      line("  decay");
+    if (p.frozen())
+      line("  frozen");
+    fact(1, "uses", p.uses());
+    fact(1, "compute", buffer(p.compute_buffer()));
     if (p.master_buffer_plus1())
-      text += " master " + buffer(p.master_buffer_plus1() - 1);
+      fact(1, "master", buffer(p.master_buffer_plus1() - 1));
     for (uint32_t state : p.state_buffers())
-      text += " state " + buffer(state);
+      fact(1, "state", buffer(state));
     if (p.gradient_buffer_plus1())
-      text += " gradient " + buffer(p.gradient_buffer_plus1() - 1);
+      fact(1, "gradient", buffer(p.gradient_buffer_plus1() - 1));
     for (const pb::CheckpointTensor &tensor : p.tensors())
-      text +=
-          " tensor " + string(tensor.name()) + "=" +
-          std::to_string(tensor.rows()) +
-          (tensor.transposed() ? " transposed" : "") +
-          (tensor.interleaved_groups()
-               ? " interleaved " + std::to_string(tensor.interleaved_groups()) +
-                     " by " + std::to_string(tensor.interleaved_parts())
-               : "");
+      fact(1, "tensor",
+           string(tensor.name()) + " rows " + std::to_string(tensor.rows()) +
+               (tensor.transposed() ? " transposed" : "") +
+               (tensor.interleaved_groups()
+                    ? " interleaved " +
+                          std::to_string(tensor.interleaved_groups()) + " by " +
+                          std::to_string(tensor.interleaved_parts())
+                    : ""));
     for (uint32_t name : p.tied_names())
-      text += " tied " + string(name);
-    line(text);
+      fact(1, "tied", string(name));
   }
 }
 
 void Printer::communicators() {
-  for (int i = 0; i < plan.communicators_size(); ++i) {
-    const pb::Communicator &c = plan.communicators(i);
-    line("communicator " + std::to_string(i) + " " +
-         pb::Communicator::Purpose_Name(c.purpose()) + " over " +
-         axes(c.axes()));
-  }
+  for (int i = 0; i < plan.communicators_size(); ++i)
+    fact(0, "communicator", communicatorNames[static_cast<uint64_t>(i)]);
   for (int i = 0; i < plan.streams_size(); ++i)
-    line("stream " + std::to_string(i) + " " +
-         pb::Stream::Kind_Name(plan.streams(i).kind()));
+    fact(0, "stream", streams[static_cast<uint64_t>(i)]);
 }
 
 std::string Printer::operand(const pb::Operand &o) const {
@@ -197,104 +263,139 @@ std::string Printer::operand(const pb::Operand &o) const {
   for (const pb::AxisStride &stride : o.rank_strides())
     text += "+" + axes(std::initializer_list<uint32_t>{stride.axis()}) + "*" +
             std::to_string(stride.stride());
-  return text + " " + describe(o) + (o.accumulate() ? " accumulate" : "");
+  text += " " + describe(o);
+  if (o.pitch())
+    text += " pitch " + std::to_string(o.pitch());
+  return text + (o.accumulate() ? " accumulate" : "");
 }
 
-std::string Printer::kernel(const pb::Kernel &k) const {
-  std::string text = "kernel " + string(k.name()) + "(";
+void Printer::kernel(const pb::Kernel &k) {
   const KernelSpec *spec = lookupKernel(kernelName(plan, k));
   size_t count = static_cast<size_t>(k.operands_size());
   for (size_t i = 0; i < count; ++i) {
     const OperandSpec *known = spec ? operandSpec(*spec, i, count) : nullptr;
-    text += i ? ", " : "";
-    if (known)
-      text += std::string(known->name) + " = ";
-    text += operand(k.operands(static_cast<int>(i)));
+    fact(4, known ? std::string(known->name) : "operand",
+         operand(k.operands(static_cast<int>(i))));
   }
-  text += ")";
   for (const pb::Attribute &a : k.attributes()) {
-    text += " " + string(a.name()) + "=";
     if (a.has_f())
-      text += number(a.f());
+      fact(4, string(a.name()), number(a.f()));
     else if (a.has_i())
-      text += std::to_string(a.i());
+      fact(4, string(a.name()), std::to_string(a.i()));
     else
-      text += "constant " + std::to_string(a.constant());
+      fact(4, string(a.name()), "constant " + std::to_string(a.constant()));
   }
   if (k.parameter_plus1())
-    text += " parameter " + std::to_string(k.parameter_plus1() - 1);
-  return text;
+    fact(4, "parameter", parameterNames[k.parameter_plus1() - 1]);
 }
 
-std::string Printer::collective(const pb::Collective &c) const {
-  std::string text = pb::Collective::Kind_Name(c.kind()) + " on " +
-                     std::to_string(c.communicator());
-  for (int i = 0; i < c.sources_size() || i < c.destinations_size(); ++i) {
-    text += i ? ", " : " ";
-    text += i < c.sources_size() ? operand(c.sources(i)) : "?";
-    text += " -> ";
-    text += i < c.destinations_size() ? operand(c.destinations(i)) : "?";
-  }
-  text += std::string(" wire ") + dtypeName(c.wire());
+void Printer::collective(const pb::Collective &c) {
+  fact(4, "communicator", communicatorNames[c.communicator()]);
+  for (const pb::Operand &source : c.sources())
+    fact(4, "from", operand(source));
+  for (const pb::Operand &destination : c.destinations())
+    fact(4, "to", operand(destination));
+  fact(4, "wire", dtypeName(c.wire()));
   if (c.kind() != pb::Collective::ALL_GATHER)
-    text += " " + pb::Collective::Reduce_Name(c.reduce()) + " in " +
-            dtypeName(c.accumulation()) + " " +
-            pb::Collective::Order_Name(c.order());
-  text += " by " + pb::Collective::Transport_Name(c.transport());
+    fact(4, pb::Collective::Reduce_Name(c.reduce()),
+         std::string("in ") + dtypeName(c.accumulation()) + " " +
+             pb::Collective::Order_Name(c.order()));
+  fact(4, "by", pb::Collective::Transport_Name(c.transport()));
   if (c.parameter_plus1())
-    text += " parameter " + std::to_string(c.parameter_plus1() - 1);
-  return text;
+    fact(4, "parameter", parameterNames[c.parameter_plus1() - 1]);
 }
 
-void Printer::operation(int index, const pb::Operation &op) {
-  std::string text = "    " + std::to_string(index) + " [" +
-                     std::to_string(op.stream()) + "] ";
-  switch (op.body_case()) {
-  case pb::Operation::kKernel:
-    text += kernel(op.kernel());
-    break;
-  case pb::Operation::kCollective:
-    text += collective(op.collective());
-    break;
-  case pb::Operation::kCopy:
-    text += "copy " + operand(op.copy().source()) + " -> " +
-            operand(op.copy().destination());
-    break;
-  case pb::Operation::kFill:
-    text += "fill " + operand(op.fill().destination()) + " with " +
-            std::to_string(op.fill().byte_value());
-    break;
-  case pb::Operation::BODY_NOT_SET:
-    text += "nothing?";
-    break;
+/// What an operation is called: its kind and where it comes from.
+std::string Printer::title(const pb::Operation &op) const {
+  std::string text = "nothing?";
+  if (op.has_kernel())
+    text = string(op.kernel().name());
+  else if (op.has_collective())
+    text = pb::Collective::Kind_Name(op.collective().kind());
+  else if (op.has_copy())
+    text = "copy";
+  else if (op.has_fill())
+    text = "fill";
+  return op.source() ? text + " @" + string(op.source()) : text;
+}
+
+void Printer::operation(const pb::Operation &op, const std::string &name,
+                        const std::string &behind,
+                        const std::vector<std::string> &events) {
+  line("      " + name);
+  if (!behind.empty())
+    fact(4, "issued behind", behind);
+  for (const pb::Wait &wait : op.waits())
+    fact(4, "after",
+         (wait.event() < events.size() && !events[wait.event()].empty()
+              ? events[wait.event()]
+              : "event " + std::to_string(wait.event()) + "?") +
+             (wait.distance()
+                  ? ", " + std::to_string(wait.distance()) + " iterations back"
+                  : ""));
+  if (op.has_kernel())
+    kernel(op.kernel());
+  if (op.has_collective())
+    collective(op.collective());
+  if (op.has_copy()) {
+    fact(4, "from", operand(op.copy().source()));
+    fact(4, "to", operand(op.copy().destination()));
+  }
+  if (op.has_fill()) {
+    fact(4, "to", operand(op.fill().destination()));
+    fact(4, "byte", op.fill().byte_value());
   }
   if (op.when() != pb::Operation::ALWAYS)
-    text += " when " + pb::Operation::When_Name(op.when());
-  for (const pb::Wait &wait : op.waits()) {
-    text += " wait e" + std::to_string(wait.event());
-    if (wait.distance())
-      text += "-" + std::to_string(wait.distance());
-  }
+    fact(4, "when", pb::Operation::When_Name(op.when()));
   if (op.event_plus1())
-    text += " record e" + std::to_string(op.event_plus1() - 1);
-  if (op.source())
-    text += " @ " + string(op.source());
-  line(text);
+    line("        signals");
+  fact(4, "takes", std::to_string(op.duration()) + " ns");
+}
+
+void Printer::region(const pb::Region &region) {
+  fact(1, "region",
+       pb::Region::Kind_Name(region.kind()) + " x " +
+           std::to_string(region.repeat()));
+  Names names;
+  for (const pb::Operation &op : region.operations())
+    names.add(title(op));
+  // An event is what records it. A plan may claim more events than it has
+  // operations; those have no name.
+  std::vector<std::string> events(
+      static_cast<size_t>(region.operations_size()));
+  for (int i = 0; i < region.operations_size(); ++i) {
+    uint32_t event = region.operations(i).event_plus1();
+    if (event && event <= events.size())
+      events[event - 1] = names[static_cast<uint64_t>(i)];
+  }
+  // A stream at a time: where one of its operations is issued among those of
+  // others is a line of its own. Streams that the plan lacks come last.
+  uint32_t streamCount = static_cast<uint32_t>(plan.streams_size());
+  for (uint32_t stream = 0; stream <= streamCount; ++stream) {
+    bool titled = false;
+    for (int i = 0; i < region.operations_size(); ++i) {
+      const pb::Operation &op = region.operations(i);
+      if (std::min(op.stream(), streamCount) != stream)
+        continue;
+      if (!titled)
+        fact(2, "stream", streams[stream]);
+      titled = true;
+      bool follows = i > 0 && region.operations(i - 1).stream() != op.stream();
+      operation(op, names[static_cast<uint64_t>(i)],
+                follows ? names[static_cast<uint64_t>(i - 1)] : "", events);
+    }
+  }
 }
 
 void Printer::programs() {
   for (const pb::Program &program : plan.programs()) {
-    line("program " + pb::Program::Kind_Name(program.kind()));
+    fact(0, "program", pb::Program::Kind_Name(program.kind()));
     for (const pb::Io &io : program.inputs())
-      line("  input " + string(io.name()) + " = " + buffer(io.buffer()));
+      fact(1, "input", string(io.name()) + " = " + buffer(io.buffer()));
     for (const pb::Io &io : program.outputs())
-      line("  output " + string(io.name()) + " = " + buffer(io.buffer()));
-    for (const pb::Region &region : program.regions()) {
-      line("  region " + pb::Region::Kind_Name(region.kind()) + " x " +
-           std::to_string(region.repeat()));
-      for (int i = 0; i < region.operations_size(); ++i)
-        operation(i, region.operations(i));
-    }
+      fact(1, "output", string(io.name()) + " = " + buffer(io.buffer()));
+    for (const pb::Region &r : program.regions())
+      region(r);
   }
 }
 

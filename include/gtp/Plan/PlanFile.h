@@ -51,8 +51,9 @@ StatusOr<pb::Plan> loadPlan(const std::string &path);
 /// half of it, anything else (a pipe, /dev/stdout) directly. "-" is stdout.
 Status savePlan(const pb::Plan &plan, const std::string &path);
 
-/// Readable text, a line an operation; for people and FileCheck. Indices out of
-/// range print as such.
+/// Readable text that diffs well: a fact a line, and buffers, events,
+/// parameters and communicators by name. What has the same name is numbered
+/// from the second on ("#2"). Indices out of range print as such.
 std::string planToText(const pb::Plan &plan);
 
 } // namespace gtp::plan
