@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tfm/TfmDialect.h"
+#include "gtp/Analysis/FitReport.h"
 #include "gtp/Analysis/StepSchedule.h"
 #include "gtp/Conversion/Passes.h"
 #include "gtp/Conversion/PlanStats.h"
@@ -46,13 +47,17 @@ private:
   /// Solves under the budget and annotates the function with what was best.
   FailureOr<planning::Schedule> solve(StepSchedule &step,
                                       const planning::ScheduleOptions &options);
-  /// Bytes of the arena that the annotated module leads to.
-  FailureOr<int64_t> arenaBytes();
+  /// The arena that the annotated module leads to. Keeps the account of the
+  /// smallest that is above `budget`.
+  FailureOr<int64_t> arenaBytes(int64_t budget);
   void annotate(const StepSchedule &step, const planning::Schedule &schedule);
   void report(const StepSchedule &step, const planning::Schedule &schedule);
-  LogicalResult overBudget(int64_t arena, const StepSchedule &step);
+  LogicalResult overBudget(int64_t tightest);
+  /// Leaves what a rank needs, for who looks for a change that fits.
+  void reportBytes(int64_t arena);
 
   int64_t overhead = 0;
+  std::optional<FitReport> least;
 };
 
 } // namespace
@@ -103,7 +108,7 @@ void GtpPlanStepPass::annotate(const StepSchedule &step,
   }
 }
 
-FailureOr<int64_t> GtpPlanStepPass::arenaBytes() {
+FailureOr<int64_t> GtpPlanStepPass::arenaBytes(int64_t budget) {
   // A pass may only run passes on what it holds, so the copy is put inside.
   ModuleOp module = getOperation();
   ModuleOp copy = module.clone();
@@ -114,35 +119,45 @@ FailureOr<int64_t> GtpPlanStepPass::arenaBytes() {
   ConvertGtpToPlanPassOptions options;
   options.target = target;
   pipeline.addPass(createConvertGtpToPlanPass(options));
-  pipeline.addPass(createPlanAssignMemoryPass());
   if (failed(runPipeline(pipeline, copy)))
     return failure();
   planir::ProgramOp program = findProgram(copy);
-  if (!program)
+  SmallVector<planir::BufferOp> peak;
+  if (!program || failed(assignMemory(program, &peak)))
     return failure();
-  return int64_t(program.getArena());
+  auto arena = int64_t(program.getArena());
+  if (arena > budget && (!least || arena < least->arenaBytes()))
+    least = fitReport(program, overhead, peak);
+  return arena;
 }
 
-/// `arena` is the least that was reached.
-LogicalResult GtpPlanStepPass::overBudget(int64_t arena,
-                                          const StepSchedule &step) {
-  planning::MinimalMemory least = step.problem.minimalMemory();
-  std::pair<StringRef, int64_t> parts[] = {
-      {"weights, optimizer state and activations", least.baseBytes},
-      {"gathered weights", least.gatheredBytes},
-      {"full gradients", least.gradientBytes}};
-  auto largest = *llvm::max_element(parts, llvm::less_second());
-  size_t op = std::min(least.point / 2, step.compute.size() - 1);
-  return emitError(getOperation().getLoc())
-         << "memory budget of " << uint64_t(memoryBudget)
-         << " bytes cannot be met: the step needs " << arena + overhead
-         << " bytes, an arena of " << arena << " and " << overhead
-         << " of the target's overhead; at its peak ("
-         << step.problem.ops[op].name << ") the largest part is "
-         << largest.first << ", " << largest.second << " bytes; a budget of "
-         << arena + overhead
-         << " bytes would do, or a higher gtp degree, a shorter sequence or a "
-            "smaller micro-batch";
+void GtpPlanStepPass::reportBytes(int64_t arena) {
+  Builder builder(&getContext());
+  NamedAttrList fields;
+  if (auto known = getOperation()->getAttrOfType<DictionaryAttr>(kPlanStepAttr))
+    fields = known;
+  fields.set(kRankBytes, builder.getI64IntegerAttr(arena + overhead));
+  getOperation()->setAttr(kPlanStepAttr, fields.getDictionary(&getContext()));
+}
+
+LogicalResult GtpPlanStepPass::overBudget(int64_t tightest) {
+  int64_t arena = least ? least->arenaBytes() : tightest;
+  reportBytes(arena);
+  InFlightDiagnostic diag =
+      emitError(getOperation().getLoc())
+      << "memory budget of " << uint64_t(memoryBudget) << " bytes ("
+      << formatBytes(int64_t(memoryBudget))
+      << ") cannot be met: the step needs " << arena + overhead << " bytes ("
+      << formatBytes(arena + overhead) << "), an arena of " << arena << " and "
+      << overhead << " of the target's overhead";
+  if (!least)
+    return diag << ", estimated, with the prefetch distance asked for";
+  diag << "; the largest part is " << least->largestPart();
+  std::string table;
+  llvm::raw_string_ostream stream(table);
+  least->print(stream, int64_t(memoryBudget), "of a budget of");
+  diag.attachNote() << StringRef(table).rtrim();
+  return diag;
 }
 
 FailureOr<planning::Schedule>
@@ -155,7 +170,8 @@ GtpPlanStepPass::solve(StepSchedule &step,
   // Live bytes are an estimate, so a budget below what they can be is measured
   // before it is refused.
   int64_t budget = int64_t(memoryBudget) - overhead;
-  int64_t tightest = problem.minimalMemory().bytes, least = INT64_MAX;
+  int64_t tightest = problem.minimalMemory().bytes;
+  least.reset();
   if (memoryBudget != 0)
     problem.capBytes = std::max(budget, tightest);
   for (int round = 0; round < kRounds; ++round) {
@@ -168,12 +184,13 @@ GtpPlanStepPass::solve(StepSchedule &step,
     annotate(step, *schedule);
     if (memoryBudget == 0)
       return *schedule;
-    FailureOr<int64_t> arena = arenaBytes();
+    FailureOr<int64_t> arena = arenaBytes(budget);
     if (failed(arena))
       return failure();
-    if (*arena <= budget)
+    if (*arena <= budget) {
+      reportBytes(*arena);
       return *schedule;
-    least = std::min(least, *arena);
+    }
     // The last round is as tight as any schedule can be.
     int64_t lower = problem.capBytes - (*arena - budget);
     lower = round + 2 < kRounds ? std::max(lower, tightest) : tightest;
@@ -181,7 +198,7 @@ GtpPlanStepPass::solve(StepSchedule &step,
       break;
     problem.capBytes = lower;
   }
-  return overBudget(least == INT64_MAX ? tightest : least, step);
+  return overBudget(tightest);
 }
 
 /// Nanoseconds of all runs of the region; what does not fit is as much as does.
@@ -213,10 +230,12 @@ void GtpPlanStepPass::report(const StepSchedule &step,
   micro("step_us", total);
   micro("step_lower_bound_us",
         step.outsideComputeNs + allRuns(step, schedule.lowerBoundNs));
-  NamedAttribute parts[] = {
-      builder.getNamedAttr("claims", claims.getDictionary(&getContext())),
-      builder.getNamedAttr("stats", stats.getDictionary(&getContext()))};
-  getOperation()->setAttr(kPlanStepAttr, builder.getDictionaryAttr(parts));
+  NamedAttrList parts;
+  if (auto known = getOperation()->getAttrOfType<DictionaryAttr>(kPlanStepAttr))
+    parts = known;
+  parts.set("claims", claims.getDictionary(&getContext()));
+  parts.set("stats", stats.getDictionary(&getContext()));
+  getOperation()->setAttr(kPlanStepAttr, parts.getDictionary(&getContext()));
 }
 
 LogicalResult GtpPlanStepPass::planStep() {

@@ -25,7 +25,8 @@ static int64_t gatheredPeak(const PlanLifetimes &lifetimes) {
   return gathered.buffers.empty() ? 0 : gathered.maxLiveBytes();
 }
 
-LogicalResult gtp::assignMemory(ProgramOp program) {
+LogicalResult gtp::assignMemory(ProgramOp program,
+                                SmallVectorImpl<BufferOp> *peak) {
   PlanLifetimes lifetimes = lifetimesOf(program);
   planning::MemoryProblem &problem = lifetimes.problem;
   for (auto [buffer, entry] : llvm::zip(lifetimes.buffers, problem.buffers))
@@ -46,6 +47,9 @@ LogicalResult gtp::assignMemory(ProgramOp program) {
   setClaim(program, "arena_bytes", solution.arenaBytes);
   setClaim(program, "max_live_bytes", solution.maxLiveBytes);
   setClaim(program, "gathered_peak_bytes", gatheredPeak(lifetimes));
+  if (peak)
+    for (uint32_t index : solution.maxLiveSet)
+      peak->push_back(lifetimes.buffers[index]);
   return success();
 }
 

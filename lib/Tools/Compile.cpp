@@ -3,6 +3,7 @@
 #include "Compile.h"
 
 #include "OutputFile.h"
+#include "SchedulePictures.h"
 #include "Stats.h"
 
 #include "dialects/Tfm/TfmDialect.h"
@@ -19,6 +20,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -258,12 +260,18 @@ static LogicalResult verifyRoundTrip(ModuleOp module) {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
 /// A target that cannot be read is an error before any work, and a budget that
 /// its memory does not hold is worth a warning.
-static LogicalResult checkTarget(const CompileOptions &options) {
+static LogicalResult checkTarget(CompileJob &job) {
+  const CompileOptions &options = job.options;
   StatusOr<machine::Profile> profile = machine::Profile::load(options.target);
   if (!profile.isOk())
     return reportError(usageError(profile.message()));
+  job.targetBytes = profile->memoryBytes;
   if (options.memoryBudget > profile->memoryBytes)
     llvm::WithColor::warning(llvm::errs(), "gtp-opt")
         << "--memory-budget=" << options.memoryBudget
@@ -271,6 +279,10 @@ static LogicalResult checkTarget(const CompileOptions &options) {
         << profile->memoryBytes << " bytes\n";
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// The pipeline and its outputs
+//===----------------------------------------------------------------------===//
 
 /// The passes that the output needs.
 static LogicalResult addPasses(PassManager &passes, ModuleOp module,
@@ -309,17 +321,37 @@ static llvm::Error printModule(ModuleOp module, const CompileJob &job,
   return llvm::Error::success();
 }
 
-static llvm::Error printPlan(ModuleOp module, CompileOptions::Emit emit,
+static llvm::Error printPlan(ModuleOp module, const CompileOptions &options,
                              llvm::raw_ostream &stream) {
+  using Emit = CompileOptions::Emit;
   planir::ProgramOp program = findProgram(module);
   plan::pb::Plan plan;
   if (!program || failed(emitPlan(program, plan)))
     return reportedError();
-  if (emit == CompileOptions::Emit::Plan && stream.is_displayed())
-    return usageError("a plan is binary, and the output is a terminal; give -o "
-                      "FILE, or --emit=plan-text");
-  stream << (emit == CompileOptions::Emit::Plan ? plan::serializePlan(plan)
-                                                : plan::planToText(plan));
+  switch (options.emit) {
+  case Emit::Mlir:
+    llvm_unreachable("MLIR is no plan");
+  case Emit::Plan:
+    if (stream.is_displayed())
+      return usageError(
+          "a plan is binary, and the output is a terminal; give -o "
+          "FILE, or --emit=plan-text");
+    stream << plan::serializePlan(plan);
+    break;
+  case Emit::PlanText:
+    stream << plan::planToText(plan);
+    break;
+  case Emit::Trace:
+  case Emit::Gantt: {
+    StatusOr<machine::Profile> profile = machine::Profile::load(options.target);
+    if (!profile.isOk())
+      return usageError(profile.message());
+    PlanTimeline timeline = playPlan(plan, *profile);
+    (options.emit == Emit::Trace ? printTrace : printGantt)(plan, timeline,
+                                                            stream);
+    break;
+  }
+  }
   return llvm::Error::success();
 }
 
@@ -354,7 +386,7 @@ static LogicalResult checkOutputs(const CompileJob &job) {
 
 LogicalResult gtp::compile(CompileJob &job) {
   if (failed(refuseOptModes(job)) || failed(checkOutputs(job)) ||
-      failed(checkTarget(job.options)))
+      failed(checkTarget(job)))
     return failure();
   MLIRContext context(job.registry);
   llvm::SourceMgr sources;
@@ -385,8 +417,10 @@ LogicalResult gtp::compile(CompileJob &job) {
     passes.dump();
     llvm::errs() << "\n";
   }
-  if (failed(passes.run(*module)))
+  if (failed(passes.run(*module))) {
+    adviseOnBudget(job, *module);
     return failure();
+  }
 
   const CompileOptions &options = job.options;
   if (!options.stopAfter.empty())
@@ -396,7 +430,7 @@ LogicalResult gtp::compile(CompileJob &job) {
   auto print = [&](llvm::raw_ostream &stream) -> llvm::Error {
     if (options.emit == CompileOptions::Emit::Mlir)
       return printModule(*module, job, stream);
-    return printPlan(*module, options.emit, stream);
+    return printPlan(*module, options, stream);
   };
   auto printStats = [&](llvm::raw_ostream &stream) -> llvm::Error {
     std::chrono::duration<double> seconds =
@@ -412,5 +446,6 @@ LogicalResult gtp::compile(CompileJob &job) {
   };
   if (llvm::Error error = writeOutput(job.flags.output, print, next))
     return reportError(std::move(error));
+  reportFit(job, *module);
   return success();
 }

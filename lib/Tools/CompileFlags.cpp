@@ -83,14 +83,18 @@ CompileFlags::CompileFlags()
              cl::value_desc("cpu|h100|h200|gb200|FILE.json"),
              cl::desc("Device profile that costs come from (cpu)")),
       emit("emit", cl::init("mlir"), cl::cat(category),
-           cl::value_desc("mlir|plan|plan-text"),
+           cl::value_desc("mlir|plan|plan-text|trace|gantt"),
            cl::desc(
-               "Output (mlir); with any other the whole pipeline runs. cpp, "
-               "trace and gantt are not supported yet")),
+               "Output (mlir); with any other the whole pipeline runs. cpp is "
+               "not supported yet")),
       stopAfter("stop-after", cl::cat(category), cl::value_desc("pass"),
                 cl::desc("Run the pipeline up to this pass and print MLIR")),
       stats("stats", cl::cat(category), cl::value_desc("file.json"),
             cl::desc("Numbers about the plan")),
+      fitReport("fit-report", cl::init("auto"), cl::cat(category),
+                cl::value_desc("auto|always|never"),
+                cl::desc("What the plan's memory is for, on standard error "
+                         "(auto: on a terminal)")),
       noPrefetch("no-prefetch", cl::cat(category),
                  cl::desc("Gather each weight where it is used")),
       sync("sync", cl::cat(category),
@@ -124,6 +128,7 @@ llvm::SmallVector<const cl::Option *> CompileFlags::ofCompilations() const {
           &emit,
           &stopAfter,
           &stats,
+          &fitReport,
           &noPrefetch,
           &sync,
           &prefetchDistance,
@@ -169,12 +174,14 @@ Error CompileFlags::refuseUnsupported() const {
   static const StringRef optimizers[] = {"adamw", "sgd"};
   static const StringRef tokenMean[] = {"token-mean"},
                          sequenceMean[] = {"sequence-mean"};
-  static const StringRef outputs[] = {"mlir", "plan", "plan-text"},
-                         otherOutputs[] = {"cpp", "trace", "gantt"};
+  static const StringRef reports[] = {"auto", "always", "never"};
+  static const StringRef outputs[] = {"mlir", "plan", "plan-text", "trace",
+                                      "gantt"},
+                         otherOutputs[] = {"cpp"};
   for (const Choice &choice :
        {Choice{attentionBackward, deterministic, fast},
         Choice{stateDtype, f32, otherStates}, Choice{optimizer, optimizers, {}},
-        Choice{loss, tokenMean, sequenceMean},
+        Choice{loss, tokenMean, sequenceMean}, Choice{fitReport, reports, {}},
         Choice{emit, outputs, otherOutputs}}) {
     StringRef value = choice.option.getValue();
     if (llvm::is_contained(choice.supported, value))
@@ -244,6 +251,14 @@ Expected<CompileOptions> CompileFlags::read() const {
     options.emit = CompileOptions::Emit::Plan;
   else if (emit == "plan-text")
     options.emit = CompileOptions::Emit::PlanText;
+  else if (emit == "trace")
+    options.emit = CompileOptions::Emit::Trace;
+  else if (emit == "gantt")
+    options.emit = CompileOptions::Emit::Gantt;
+  if (fitReport == "always")
+    options.fitReport = CompileOptions::FitReport::Always;
+  else if (fitReport == "never")
+    options.fitReport = CompileOptions::FitReport::Never;
   options.stopAfter = stopAfter;
   options.statsFile = stats;
   if (Error error = options.validate())

@@ -44,7 +44,7 @@ private:
   Text optimizer, clipNorm, freeze, replicate;
   Text loss, dropout, documentSeparator;
   Text memoryBudget, target;
-  Text emit, stopAfter, stats;
+  Text emit, stopAfter, stats, fitReport;
   llvm::cl::opt<bool> noPrefetch, sync;
   Text prefetchDistance, overrides;
 };

@@ -136,8 +136,7 @@ Error CompileOptions::validate() const {
                       "other; give one");
   if (!stopAfter.empty() && emit != Emit::Mlir)
     return usageError(
-        "--stop-after prints MLIR; it does not go with --emit=plan "
-        "or --emit=plan-text");
+        "--stop-after prints MLIR; it does not go with another --emit");
   return Error::success();
 }
 

@@ -96,8 +96,8 @@ static LogicalResult run(const CompileFlags &flags,
   if (const llvm::cl::Option *option = flags.firstGiven())
     return reportError(
         usageError("--" + option->ArgStr +
-                   " has no effect on MLIR without --stop-after, "
-                   "--emit=plan or --emit=plan-text"));
+                   " has no effect on MLIR without --stop-after, --emit=plan, "
+                   "plan-text, trace or gantt"));
   return runOpt(job);
 }
 

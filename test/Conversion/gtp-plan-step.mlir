@@ -33,10 +33,16 @@
 // ONE: gtp.materialize %arg0 plane forward interval 2 {gtp.trigger = 2 : i64}
 
 // FITS: gtp.plan_step = {claims = {budget_bytes = 400000 : i64
+// FITS-SAME: rank_bytes = {{[0-9]+}} : i64
 // FITS-NOT: plan.program
 // FITS-NOT: module {
 
-// BUDGET: step.mlir:{{.*}}: error: memory budget of 200000 bytes cannot be met: the step needs [[NEED:[0-9]+]] bytes, an arena of {{[0-9]+}} and 0 of the target's overhead; at its peak (tfm.add) the largest part is weights, optimizer state and activations, {{[0-9]+}} bytes; a budget of [[NEED]] bytes would do, or a higher gtp degree, a shorter sequence or a smaller micro-batch
+// BUDGET: step.mlir:{{.*}}: error: memory budget of 200000 bytes (195.31 KiB) cannot be met: the step needs [[NEED:[0-9]+]] bytes ({{.*}}KiB), an arena of [[NEED]] and 0 of the target's overhead; the largest part is {{[a-z ]+}}, {{[0-9.]+}} KiB, and of it {{.+}}
+// BUDGET: note: memory of a rank at its peak{{$}}
+// BUDGET: {{[0-9.]+}} KiB {{ *[0-9.]+}}% master weights
+// BUDGET: {{[0-9.]+}} KiB {{ *}}100.0% total of a budget of 195.31 KiB: {{[0-9.]+}} KiB too much
+// BUDGET-NEXT: {{.*}} of the total are padding of shards
+// BUDGET-NEXT: largest items
 // LOGICAL: error: gtp-plan-step: there is no partitioned @train_step; run gtp-partition first
 // PREFETCH: error: gtp-plan-step: prefetch is "0", expected auto, off or a distance of 1 or more
 // TARGET: error: {{.*}}abacus

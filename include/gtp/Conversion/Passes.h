@@ -15,6 +15,8 @@ namespace gtp {
 
 /// Attribute of a module: what gtp-plan-step predicts.
 inline constexpr llvm::StringLiteral kPlanStepAttr = "gtp.plan_step";
+/// Entry of it, with a budget, met or not: bytes that a rank needs.
+inline constexpr llvm::StringLiteral kRankBytes = "rank_bytes";
 /// Attribute of a module: fields of the plan's provenance that the driver
 /// knows.
 inline constexpr llvm::StringLiteral kProvenanceAttr = "gtp.provenance";

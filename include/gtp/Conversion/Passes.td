@@ -17,12 +17,13 @@ def GtpPlanStepPass : Pass<"gtp-plan-step", "::mlir::ModuleOp"> {
     attributes `gtp.trigger` and `gtp.release_before`, which `gtp-prefetch` applies. With a
     budget, each of at most three rounds converts a copy to a plan with offsets; an arena
     that is too large lowers the cap of the next round by what it is too large. Only the end of
-    this pass says that a budget cannot be met.
+    this pass says that a budget cannot be met; then it names the largest part, and a note
+    accounts for all of it.
 
     The module's attribute `gtp.plan_step` keeps what is predicted, for the program that
     `convert-gtp-to-plan` makes: its claims `step_ns`, `budget_bytes` and `overhead_bytes`,
     and as statistics the microseconds of the step, of compute, stall and contention, and
-    the lower bound.
+    the lower bound. With a budget, met or not, its entry `rank_bytes` is what a rank needs.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"",

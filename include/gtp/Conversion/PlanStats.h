@@ -12,8 +12,11 @@ namespace gtp {
 void setClaim(planir::ProgramOp program, llvm::StringRef name, int64_t value);
 void setStat(planir::ProgramOp program, llvm::StringRef name, int64_t value);
 
-/// What `plan-assign-memory` does to a program.
-mlir::LogicalResult assignMemory(planir::ProgramOp program);
+/// What `plan-assign-memory` does to a program. `peak` gets buffers that are
+/// live together and weigh the most.
+mlir::LogicalResult
+assignMemory(planir::ProgramOp program,
+             llvm::SmallVectorImpl<planir::BufferOp> *peak = nullptr);
 
 } // namespace gtp
 

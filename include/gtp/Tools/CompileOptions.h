@@ -25,8 +25,9 @@ namespace gtp {
 
 /// All that a command line says of what to compile and for what.
 struct CompileOptions {
-  enum class Emit { Mlir, Plan, PlanText };
+  enum class Emit { Mlir, Plan, PlanText, Trace, Gantt };
   enum class Optimizer { AdamW, Sgd };
+  enum class FitReport { Auto, Always, Never };
 
   Mesh mesh;
   int64_t sequence = 0; ///< 0: min(2048, the model's positions)
@@ -49,6 +50,8 @@ struct CompileOptions {
   Emit emit = Emit::Mlir;
   std::string stopAfter;
   std::string statsFile;
+  /// Auto: when standard error is a terminal.
+  FitReport fitReport = FitReport::Auto;
 
   /// Microbatches a step, by the batch options.
   int64_t microbatches() const;

@@ -13,6 +13,9 @@ namespace gtp {
 /// compilation of such a module goes on behind it.
 inline constexpr llvm::StringLiteral kStageAttr = "gtp.stage";
 
+/// The last pass that can say that a budget is not met.
+inline constexpr llvm::StringLiteral kStageWithBudget = "gtp-plan-step";
+
 /// Adds the passes behind `after` (empty: from the imported program) up to and
 /// with `last` (empty: to the end). An unknown name is an error.
 llvm::Error buildPipeline(mlir::OpPassManager &passes,
