@@ -167,13 +167,18 @@ uint64_t TokenFile::sampleOffset(uint64_t seed, uint64_t sample,
   return philox2x64(seed, sample, step)[0] % (tokens - sequence);
 }
 
+int32_t TokenFile::target(uint64_t index) const {
+  // What follows a separator is another document's.
+  if (documentSeparator &&
+      static_cast<uint32_t>(token(index)) == *documentSeparator)
+    return kIgnoredLabel;
+  return label(index + 1);
+}
+
 void TokenFile::readSample(uint64_t offset, int32_t *tokenOut,
                            int32_t *labelOut) const {
   for (uint64_t j = 0; j < sequence; ++j) {
     tokenOut[j] = token(offset + j);
-    // What follows a separator is another document's.
-    bool ends = documentSeparator &&
-                static_cast<uint32_t>(tokenOut[j]) == *documentSeparator;
-    labelOut[j] = ends ? kIgnoredLabel : label(offset + j + 1);
+    labelOut[j] = target(offset + j);
   }
 }

@@ -45,6 +45,9 @@ public:
   int32_t token(uint64_t index) const;
   /// What position `index` of the text is to be predicted as.
   int32_t label(uint64_t index) const;
+  /// The label that the token at `index`, which is not the last, predicts: that
+  /// of its successor, or none at the end of a document.
+  int32_t target(uint64_t index) const;
 
   /// Where sample `sample` (the global sequence index) of step `step` (from 1)
   /// starts: the first u64 of Philox4x32-10(key = seed, counter = (sample,
