@@ -195,11 +195,12 @@ void documentStarts(Call &c) {
   c.type("starts", pb::I32);
   c.sameShape("tokens", "starts");
   int64_t separator = c.integer("separator");
-  int64_t expected = c.model().has_document_separator()
-                         ? int64_t(c.model().document_separator())
-                         : -1;
-  c.require(separator == expected, "separator must be the model's ", expected,
-            " (-1: it has none), found ", separator);
+  const pb::Model &model = c.model();
+  c.require(model.has_document_separator(),
+            "the model has no document_separator, expected ", separator);
+  c.require(separator == int64_t(model.document_separator()),
+            "separator must be the model's document_separator ",
+            model.document_separator(), ", found ", separator);
 }
 
 void positions(Call &c, std::string_view x, std::string_view table) {

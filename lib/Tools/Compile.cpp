@@ -142,10 +142,10 @@ static llvm::Error adoptProgram(ModuleOp module, CompileJob &job) {
   if (auto value = model.getAs<IntegerAttr>("document_separator"))
     separator = value.getInt();
   if (options.documentSeparator && options.documentSeparator != separator)
-    return usageError("--document-separator=" +
-                      Twine(*options.documentSeparator) + ": the program is " +
-                      (separator ? "with " + std::to_string(*separator)
-                                 : std::string("without one")));
+    return usageError(
+        "--document-separator=" + Twine(*options.documentSeparator) +
+        ": the program has " +
+        (separator ? std::to_string(*separator) : std::string("none")));
   options.documentSeparator = separator;
   int64_t dataRanks = globalBatch / perRank;
   if (options.mesh.dataRanks() != dataRanks)

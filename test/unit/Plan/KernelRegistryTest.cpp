@@ -250,10 +250,12 @@ TEST(KernelCall, TheSeparatorIsTheModels) {
   Calls calls("document_starts");
   calls.operand(pb::I32, {2, 5}).operand(pb::I32, {2, 5});
   calls.integer("separator", 7);
-  EXPECT_NE(calls.verify().find("separator must be the model's -1"),
+  EXPECT_NE(calls.verify().find("the model has no document_separator, "
+                                "expected 7"),
             std::string::npos);
   calls.plan.mutable_model()->set_document_separator(6);
-  EXPECT_NE(calls.verify().find("separator must be the model's 6"),
+  EXPECT_NE(calls.verify().find("must be the model's document_separator 6, "
+                                "found 7"),
             std::string::npos);
   calls.plan.mutable_model()->set_document_separator(7);
   EXPECT_EQ(calls.verify(), "");
