@@ -46,4 +46,12 @@ llvm::StringRef sourceName(mlir::Location loc);
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.h.inc"
 
+namespace gtp::planir {
+
+/// What a plan's programs consist of: the block of `program` itself, the
+/// training step, then that of each subprogram.
+llvm::SmallVector<mlir::Block *, 2> programBlocks(ProgramOp program);
+
+} // namespace gtp::planir
+
 #endif // GTP_DIALECTS_PLAN_PLANDIALECT_H

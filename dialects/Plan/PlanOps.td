@@ -16,8 +16,11 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Plan_ProgramOp : Plan_Op<"program", [
     IsolatedFromAbove, Symbol, SymbolTable, SingleBlock, NoTerminator, NoRegionArguments]> {
-  let summary = "a plan with its one program";
+  let summary = "a plan and its first program, the training step";
   let description = [{
+    Inputs, outputs and regions at the top are the training step's. A `plan.subprogram` is
+    another program of the plan.
+
     `model`, `numerics`, `provenance` and `claims` hold the fields of the messages of
     those names, under those names. `stats` holds what else passes measured, for `--stats`.
 
@@ -40,8 +43,32 @@ def Plan_ProgramOp : Plan_Op<"program", [
   let hasRegionVerifier = 1;
 }
 
+def Plan_SubprogramOp : Plan_Op<"subprogram", [
+    HasParent<"ProgramOp">, SingleBlock, NoTerminator, NoRegionArguments]> {
+  let summary = "another program over the same arena";
+  let description = [{
+    Programs never run together: each starts after all of another has ended. So all see
+    the plan's persistent buffers, and what is a program's own shares its memory with the
+    others'. Buffers that only this program touches stand inside.
+
+    Example:
+    ```mlir
+    plan.subprogram eval {
+      %logits = plan.buffer transient 4096 "logits" at 256
+      plan.input "tokens" %tokens
+      plan.output "loss" %loss
+      plan.region body { ... }
+    }
+    ```
+  }];
+  let arguments = (ins EnumProp<Plan_ProgramKind>:$kind);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kind attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
 def Plan_BufferOp : Plan_Op<"buffer", [
-    HasParent<"ProgramOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+    ParentOneOf<["ProgramOp", "SubprogramOp"]>, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a piece of the arena";
   let description = [{
     Two buffers are two, however alike: nothing may merge them.
@@ -97,20 +124,20 @@ def Plan_StreamOp : Plan_Op<"stream", [HasParent<"ProgramOp">]> {
   let assemblyFormat = "$kind (`priority` $priority^)? attr-dict";
 }
 
-def Plan_InputOp : Plan_Op<"input", [HasParent<"ProgramOp">]> {
-  let summary = "a buffer that the runtime writes before a step";
+def Plan_InputOp : Plan_Op<"input", [ParentOneOf<["ProgramOp", "SubprogramOp"]>]> {
+  let summary = "a buffer that the runtime writes before a run of the program";
   let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer);
   let assemblyFormat = "$name $buffer attr-dict";
 }
 
-def Plan_OutputOp : Plan_Op<"output", [HasParent<"ProgramOp">]> {
-  let summary = "a buffer that the runtime reads after a step";
+def Plan_OutputOp : Plan_Op<"output", [ParentOneOf<["ProgramOp", "SubprogramOp"]>]> {
+  let summary = "a buffer that the runtime reads after a run of the program";
   let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer);
   let assemblyFormat = "$name $buffer attr-dict";
 }
 
 def Plan_RegionOp : Plan_Op<"region", [
-    HasParent<"ProgramOp">, SingleBlock, NoTerminator, NoRegionArguments]> {
+    ParentOneOf<["ProgramOp", "SubprogramOp"]>, SingleBlock, NoTerminator, NoRegionArguments]> {
   let summary = "operations in issue order, run `repeat` times";
   let description = [{
     Starts after, and ends in, a join of all streams, and so does each iteration.

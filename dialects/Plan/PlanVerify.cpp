@@ -204,12 +204,32 @@ LogicalResult RegionOp::verifyRegions() {
   return success();
 }
 
+SmallVector<Block *, 2> gtp::planir::programBlocks(ProgramOp program) {
+  SmallVector<Block *, 2> blocks = {&program.getBody().front()};
+  for (auto other : program.getOps<SubprogramOp>())
+    blocks.push_back(&other.getBody().front());
+  return blocks;
+}
+
+LogicalResult SubprogramOp::verifyRegions() {
+  if (getKind() == ProgramKind::TrainStep)
+    return emitOpError("is a training step, which is the program around it");
+  for (Operation &op : getBody().front())
+    if (!isa<BufferOp, InputOp, OutputOp, RegionOp>(op))
+      return op.emitOpError("may not appear in a subprogram, which has "
+                            "buffers, inputs, outputs and regions only");
+  return success();
+}
+
 LogicalResult ProgramOp::verifyRegions() {
   int64_t streams = 0;
   for (Operation &op : getBody().front())
     streams += isa<StreamOp>(op);
   mlir::SymbolTable symbols(*this);
-  for (auto region : getOps<RegionOp>()) {
+  SmallVector<RegionOp> regions;
+  for (Block *block : programBlocks(*this))
+    llvm::append_range(regions, block->getOps<RegionOp>());
+  for (RegionOp region : regions) {
     for (auto step : region.getOps<StepOpInterface>()) {
       if (step.getStream() >= streams)
         return step->emitOpError() << "runs on stream " << step.getStream()

@@ -41,6 +41,8 @@ inline constexpr llvm::StringLiteral kTiedToAttr = "tfm.tied_to";
 inline constexpr llvm::StringLiteral kResultAttr = "tfm.result";
 inline constexpr llvm::StringLiteral kForwardFunction = "forward";
 inline constexpr llvm::StringLiteral kTrainStepFunction = "train_step";
+/// The loss alone, with the weights as they are; nothing is replaced.
+inline constexpr llvm::StringLiteral kEvalStepFunction = "eval_step";
 
 /// Where an op of the backward pass comes from: the name of the forward op's
 /// location, else its mnemonic, with a suffix such as ".wgrad".

@@ -35,7 +35,15 @@ planning::OrderGraph gtp::orderOf(RegionOp region, unsigned numStreams) {
 PlanLifetimes gtp::lifetimesOf(ProgramOp program) {
   PlanLifetimes lifetimes;
   DenseMap<Value, uint32_t> indices;
-  for (auto op : program.getOps<BufferOp>()) {
+  // Programs run one after another, each to its end: as regions of one list
+  // their own buffers may share memory, and those that both touch may not.
+  SmallVector<BufferOp> buffers;
+  SmallVector<RegionOp> regions;
+  for (Block *block : programBlocks(program)) {
+    llvm::append_range(buffers, block->getOps<BufferOp>());
+    llvm::append_range(regions, block->getOps<RegionOp>());
+  }
+  for (BufferOp op : buffers) {
     indices[op.getResult()] = lifetimes.buffers.size();
     lifetimes.buffers.push_back(op);
     planning::MemoryBuffer &buffer = lifetimes.problem.buffers.emplace_back();
@@ -51,7 +59,7 @@ PlanLifetimes gtp::lifetimesOf(ProgramOp program) {
   lifetimes.gathered.assign(lifetimes.buffers.size(), false);
 
   unsigned streams = numStreams(program);
-  for (auto region : program.getOps<RegionOp>()) {
+  for (RegionOp region : regions) {
     uint32_t regionIndex = lifetimes.problem.regions.size();
     lifetimes.problem.regions.push_back(
         {orderOf(region, streams), region.getRepeat() > 1});

@@ -12,7 +12,6 @@
 #include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Planning/Memory.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace gtp;
 using namespace mlir;
@@ -164,12 +163,10 @@ LogicalResult ProblemBuilder::addCollectives() {
 }
 
 LogicalResult ProblemBuilder::addOutside() {
-  llvm::StringSet<> communicators;
   step.walk([&](Operation *op) {
     if (std::optional<CollectiveSpec> spec = collectiveSpec(op))
-      communicators.insert(spec->communicatorName());
+      result.communicators.insert(spec->communicatorName());
   });
-  result.communicators = communicators.size();
   for (Operation &op : step.getBody().front()) {
     result.outsideComputeNs += costs.kernelNs(&op);
     if (std::optional<CollectiveSpec> spec = collectiveSpec(&op)) {
@@ -265,6 +262,18 @@ FailureOr<StepSchedule> ProblemBuilder::build() {
     return failure();
   addBase();
   return std::move(result);
+}
+
+SmallVector<func::FuncOp> gtp::stepFunctions(ModuleOp module) {
+  SmallVector<func::FuncOp> functions;
+  for (StringRef name : {tfm::kTrainStepFunction, tfm::kEvalStepFunction}) {
+    auto function = module.lookupSymbol<func::FuncOp>(name);
+    if (function && function.getBody().hasOneBlock())
+      functions.push_back(function);
+    else if (functions.empty())
+      return {};
+  }
+  return functions;
 }
 
 FailureOr<StepSchedule> gtp::stepSchedule(func::FuncOp step,

@@ -1,6 +1,7 @@
 //===- ConvertGtpToPlan.cpp - From the partitioned step to a plan ---------===//
 
 #include "GtpToPlan.h"
+#include "gtp/Analysis/StepSchedule.h"
 #include "gtp/Conversion/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,6 +19,14 @@ using namespace mlir;
 // Places that the signature and the microbatches prescribe
 //===----------------------------------------------------------------------===//
 
+Slot Converter::fixedPlace(Location loc, BufferKind kind, RankedTensorType type,
+                           Attribute owner, StringAttr part, StringRef name) {
+  Slot &slot = plan.fixed[{owner, part}];
+  if (!slot || slot.view != Places::wholeView(type))
+    slot = places.allocate(loc, kind, type, 0, name);
+  return slot;
+}
+
 void Converter::placeArguments() {
   for (BlockArgument argument : step.getArguments()) {
     unsigned index = argument.getArgNumber();
@@ -25,14 +34,18 @@ void Converter::placeArguments() {
     auto type = cast<RankedTensorType>(argument.getType());
     FlatSymbolRefAttr parameter = parameters.weightOf(argument);
     SmallString<64> name(parameter ? parameter.getValue() : role.getValue());
+    auto state = step.getArgAttrOfType<StringAttr>(index, tfm::kStateAttr);
     if (role == "master")
       name += ".master";
-    else if (auto state =
-                 step.getArgAttrOfType<StringAttr>(index, tfm::kStateAttr))
+    else if (state)
       (name += ".") += state.getValue();
-    Slot slot = places.allocate(
-        argument.getLoc(),
-        parameter ? BufferKind::Persistent : BufferKind::Input, type, 0, name);
+    StringAttr part = state ? state : role;
+    Slot slot =
+        fixedPlace(argument.getLoc(),
+                   parameter ? BufferKind::Persistent : BufferKind::Input, type,
+                   parameter ? Attribute(parameter)
+                             : StringAttr::get(step.getContext(), "input"),
+                   part, name);
     places.set(argument, slot);
     if (!parameter)
       inputs.emplace_back(role, slot.buffer);
@@ -54,8 +67,9 @@ void Converter::placeResults() {
     if (!name)
       continue;
     Slot slot =
-        places.allocate(value.getLoc(), BufferKind::Output,
-                        cast<RankedTensorType>(value.getType()), 0, name);
+        fixedPlace(value.getLoc(), BufferKind::Output,
+                   cast<RankedTensorType>(value.getType()),
+                   StringAttr::get(step.getContext(), "output"), name, name);
     outputs.emplace_back(name, slot.buffer);
     if (!places.has(value) && !places.isAssigned(value))
       places.assign(value, slot);
@@ -172,8 +186,15 @@ LogicalResult Converter::convertBody() {
   return success();
 }
 
-LogicalResult Converter::convertUpdate() {
-  steps.beginRegion(step.getLoc(), planir::RegionKind::Update, 1);
+LogicalResult Converter::convertRest() {
+  // Only a program that replaces what it was given has an update.
+  bool updates =
+      llvm::any_of(llvm::seq(step.getNumResults()), [&](unsigned index) {
+        return bool(step.getResultAttr(index, tfm::kTiedToAttr));
+      });
+  RegionOp region = steps.beginRegion(
+      step.getLoc(),
+      updates ? planir::RegionKind::Update : planir::RegionKind::Once, 1);
   Operation *ret = step.getBody().front().getTerminator();
   for (Operation *op = body->getNextNode(); op != ret; op = op->getNextNode())
     if (failed(convert(*op)))
@@ -196,19 +217,26 @@ LogicalResult Converter::convertUpdate() {
     steps.copy(operand.get().getLoc(), value, wanted,
                costs.copyNs(wanted.view.getExtent()));
   }
+  if (!updates && region.getBody().front().empty())
+    region.erase();
   return success();
 }
 
-void Converter::emitDeclarations() {
+void Converter::declarePlan() {
   steps.setInsertionPointBeforeRegions();
   OpBuilder &builder = steps.ops();
   for (const ParameterEntry &entry : parameters.entries())
     emitParameter(builder, entry, places);
-  communicators.emit(builder, step.getLoc());
+  plan.communicators.emit(builder, step.getLoc());
   for (auto kind : {planir::StreamKind::Compute, planir::StreamKind::Gather,
                     planir::StreamKind::Reduce})
     StreamOp::create(builder, step.getLoc(), kind,
                      kind == planir::StreamKind::Compute ? 0 : 1);
+}
+
+void Converter::declareIo() {
+  steps.setInsertionPointBeforeRegions();
+  OpBuilder &builder = steps.ops();
   for (auto [name, buffer] : inputs)
     InputOp::create(builder, step.getLoc(), name, buffer);
   for (auto [name, buffer] : outputs)
@@ -218,11 +246,12 @@ void Converter::emitDeclarations() {
 LogicalResult Converter::run() {
   placeArguments();
   placeResults();
-  if (failed(convertOnce()) || failed(convertBody()) || failed(convertUpdate()))
-    return failure();
-  emitDeclarations();
-  describeProgram(program, module, parameters, step, body, costs);
-  return success();
+  return success(succeeded(convertOnce()) && succeeded(convertBody()) &&
+                 succeeded(convertRest()));
+}
+
+void Converter::describe(ModuleOp module) {
+  describeProgram(plan.program, module, parameters, step, body, costs);
 }
 
 //===----------------------------------------------------------------------===//
@@ -241,35 +270,52 @@ struct ConvertGtpToPlanPass
 
 private:
   LogicalResult convert();
+  /// The converter of a function, to the end of the block.
+  FailureOr<std::unique_ptr<Converter>> convertFunction(func::FuncOp step,
+                                                        PlanParts &plan,
+                                                        Block &block,
+                                                        const CostModel &costs);
 };
 } // namespace
 
-LogicalResult ConvertGtpToPlanPass::convert() {
-  ModuleOp module = getOperation();
-  auto step = module.lookupSymbol<func::FuncOp>(tfm::kTrainStepFunction);
-  if (!step || !step.getBody().hasOneBlock())
-    return emitError(module.getLoc())
-           << "there is no function @" << tfm::kTrainStepFunction
-           << " of one block";
-  if (!step->hasAttr(dist::GtpDialect::kPartitionedAttr) ||
-      !step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr))
-    return emitError(step.getLoc(),
-                     "@train_step is not partitioned; run gtp-place and "
-                     "gtp-partition first");
+FailureOr<std::unique_ptr<Converter>>
+ConvertGtpToPlanPass::convertFunction(func::FuncOp step, PlanParts &plan,
+                                      Block &block, const CostModel &costs) {
   auto bodies = llvm::to_vector(step.getOps<tfm::MicrobatchesOp>());
   if (bodies.size() != 1 || bodies.front().getInputs().empty())
     return emitError(step.getLoc())
            << "there are " << bodies.size()
            << " tfm.microbatches, expected one with inputs";
-  tfm::MicrobatchesOp body = bodies.front();
+  FailureOr<ParameterTable> parameters =
+      ParameterTable::build(step, bodies.front());
+  if (failed(parameters))
+    return failure();
+  auto converter = std::make_unique<Converter>(
+      step, bodies.front(), plan, block, std::move(*parameters), costs);
+  if (failed(converter->run()))
+    return failure();
+  return converter;
+}
+
+LogicalResult ConvertGtpToPlanPass::convert() {
+  ModuleOp module = getOperation();
+  SmallVector<func::FuncOp> functions = stepFunctions(module);
+  for (func::FuncOp function : functions)
+    if (!function->hasAttr(dist::GtpDialect::kPartitionedAttr) ||
+        !function->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr))
+      return emitError(function.getLoc())
+             << "@" << function.getSymName()
+             << " is not partitioned; run gtp-place and gtp-partition first";
+  if (functions.empty())
+    return emitError(module.getLoc())
+           << "there is no function @" << tfm::kTrainStepFunction
+           << " of one block";
+  func::FuncOp step = functions.front();
   StatusOr<machine::Profile> profile = machine::Profile::load(target);
   if (!profile.isOk())
     return emitError(module.getLoc()) << profile.message();
   auto mesh = step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr);
   CostModel costs(*profile, mesh);
-  FailureOr<ParameterTable> parameters = ParameterTable::build(step, body);
-  if (failed(parameters))
-    return failure();
 
   OpBuilder builder(step);
   auto program = ProgramOp::create(
@@ -277,16 +323,33 @@ LogicalResult ConvertGtpToPlanPass::convert() {
       planir::MeshAttr::get(&getContext(), mesh.getNames(), mesh.getDegrees()),
       /*arena=*/0, /*model=*/nullptr, /*numerics=*/nullptr,
       /*provenance=*/nullptr, /*claims=*/nullptr, /*stats=*/nullptr);
-  program.getBody().emplaceBlock();
-  if (failed(
-          Converter(module, step, body, program, std::move(*parameters), costs)
-              .run()))
-    return failure();
+  PlanParts plan(program, mesh);
+  Block *block = &program.getBody().emplaceBlock();
+  SmallVector<std::unique_ptr<Converter>> converters;
+  for (func::FuncOp function : functions) {
+    if (function != step) {
+      builder.setInsertionPointToEnd(&program.getBody().front());
+      block = &SubprogramOp::create(builder, function.getLoc(),
+                                    planir::ProgramKind::Eval)
+                   .getBody()
+                   .emplaceBlock();
+    }
+    FailureOr<std::unique_ptr<Converter>> converter =
+        convertFunction(function, plan, *block, costs);
+    if (failed(converter))
+      return failure();
+    converters.push_back(std::move(*converter));
+  }
+  converters.front()->declarePlan();
+  for (std::unique_ptr<Converter> &converter : converters)
+    converter->declareIo();
+  converters.front()->describe(module);
   for (auto parameter :
        llvm::make_early_inc_range(module.getOps<tfm::ParameterOp>()))
     parameter.erase();
   program.setSymName(step.getSymName());
   module->removeAttr(kPlanStepAttr); // now claims and statistics of the program
-  step.erase();
+  for (func::FuncOp function : functions)
+    function.erase();
   return success();
 }

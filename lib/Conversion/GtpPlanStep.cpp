@@ -44,9 +44,14 @@ struct GtpPlanStepPass
 private:
   LogicalResult planStep();
   FailureOr<planning::ScheduleOptions> scheduleOptions();
-  /// Solves under the budget and annotates the function with what was best.
-  FailureOr<planning::Schedule> solve(StepSchedule &step,
+  /// Solves under the budget and annotates the functions with what was best.
+  /// Returns the schedule of the first, the training step.
+  FailureOr<planning::Schedule> solve(MutableArrayRef<StepSchedule> steps,
                                       const planning::ScheduleOptions &options);
+  /// Solves and annotates each under its cap; none when a cap cannot be met.
+  FailureOr<std::optional<planning::Schedule>>
+  solveOnce(MutableArrayRef<StepSchedule> steps,
+            const planning::ScheduleOptions &options);
   /// The arena that the annotated module leads to. Keeps the account of the
   /// smallest that is above `budget`.
   FailureOr<int64_t> arenaBytes(int64_t budget);
@@ -160,43 +165,75 @@ LogicalResult GtpPlanStepPass::overBudget(int64_t tightest) {
   return diag;
 }
 
-FailureOr<planning::Schedule>
-GtpPlanStepPass::solve(StepSchedule &step,
-                       const planning::ScheduleOptions &options) {
-  planning::ScheduleProblem &problem = step.problem;
-  if (Status status = problem.check(); !status.isOk())
-    return emitError(getOperation().getLoc())
-           << "gtp-plan-step: no scheduling problem: " << status.message();
-  // Live bytes are an estimate, so a budget below what they can be is measured
-  // before it is refused.
-  int64_t budget = int64_t(memoryBudget) - overhead;
-  int64_t tightest = problem.minimalMemory().bytes;
-  least.reset();
-  if (memoryBudget != 0)
-    problem.capBytes = std::max(budget, tightest);
-  for (int round = 0; round < kRounds; ++round) {
+FailureOr<std::optional<planning::Schedule>>
+GtpPlanStepPass::solveOnce(MutableArrayRef<StepSchedule> steps,
+                           const planning::ScheduleOptions &options) {
+  using Prefetch = planning::ScheduleOptions::Prefetch;
+  std::optional<planning::Schedule> first;
+  for (StepSchedule &step : steps) {
+    planning::ScheduleProblem problem = step.problem;
+    // Programs share one arena: no other one needs to make it larger than the
+    // training step does.
+    if (first && options.prefetch != Prefetch::Distance)
+      problem.capBytes =
+          std::min(problem.capBytes,
+                   std::max(first->peakBytes, problem.minimalMemory().bytes));
     StatusOr<planning::Schedule> schedule = problem.solve(options);
     if (!schedule.isOk()) // a forced distance needs more
-      break;
+      return std::optional<planning::Schedule>();
     if (Status status = problem.verify(*schedule); !status.isOk())
       return emitError(getOperation().getLoc())
              << "gtp-plan-step: wrong schedule: " << status.message();
     annotate(step, *schedule);
+    if (!first)
+      first = std::move(*schedule);
+  }
+  return first;
+}
+
+FailureOr<planning::Schedule>
+GtpPlanStepPass::solve(MutableArrayRef<StepSchedule> steps,
+                       const planning::ScheduleOptions &options) {
+  // Live bytes are an estimate, so a budget below what they can be is measured
+  // before it is refused.
+  int64_t budget = int64_t(memoryBudget) - overhead, tightest = 0;
+  least.reset();
+  for (StepSchedule &step : steps) {
+    if (Status status = step.problem.check(); !status.isOk())
+      return emitError(getOperation().getLoc())
+             << "gtp-plan-step: no scheduling problem: " << status.message();
+    int64_t own = step.problem.minimalMemory().bytes;
+    tightest = std::max(tightest, own);
+    if (memoryBudget != 0)
+      step.problem.capBytes = std::max(budget, own);
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    auto schedule = solveOnce(steps, options);
+    if (failed(schedule))
+      return failure();
+    if (!*schedule)
+      break;
     if (memoryBudget == 0)
-      return *schedule;
+      return **schedule;
     FailureOr<int64_t> arena = arenaBytes(budget);
     if (failed(arena))
       return failure();
     if (*arena <= budget) {
       reportBytes(*arena);
-      return *schedule;
+      return **schedule;
     }
-    // The last round is as tight as any schedule can be.
-    int64_t lower = problem.capBytes - (*arena - budget);
-    lower = round + 2 < kRounds ? std::max(lower, tightest) : tightest;
-    if (lower == problem.capBytes)
+    bool changes = false;
+    for (StepSchedule &step : steps) {
+      // The last round is as tight as any schedule can be.
+      planning::ScheduleProblem &problem = step.problem;
+      int64_t own = problem.minimalMemory().bytes;
+      int64_t lower = problem.capBytes - (*arena - budget);
+      lower = round + 2 < kRounds ? std::max(lower, own) : own;
+      changes |= lower != problem.capBytes;
+      problem.capBytes = lower;
+    }
+    if (!changes)
       break;
-    problem.capBytes = lower;
   }
   return overBudget(tightest);
 }
@@ -244,11 +281,14 @@ LogicalResult GtpPlanStepPass::planStep() {
     return emitError(module.getLoc())
            << "gtp-plan-step: memory-budget is " << uint64_t(memoryBudget)
            << ", expected less than 2^63 bytes";
-  auto step = module.lookupSymbol<func::FuncOp>(tfm::kTrainStepFunction);
-  auto mesh =
-      step ? step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr)
-           : dist::MeshAttr();
-  if (!mesh || !step->hasAttr(dist::GtpDialect::kPartitionedAttr))
+  SmallVector<func::FuncOp> functions = stepFunctions(module);
+  auto meshOf = [](func::FuncOp function) {
+    return function->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr);
+  };
+  if (functions.empty() || !llvm::all_of(functions, [&](func::FuncOp step) {
+        return meshOf(step) &&
+               step->hasAttr(dist::GtpDialect::kPartitionedAttr);
+      }))
     return emitError(module.getLoc())
            << "gtp-plan-step: there is no partitioned @"
            << tfm::kTrainStepFunction << "; run gtp-partition first";
@@ -258,14 +298,21 @@ LogicalResult GtpPlanStepPass::planStep() {
   StatusOr<machine::Profile> profile = machine::Profile::load(target);
   if (!profile.isOk())
     return emitError(module.getLoc()) << profile.message();
-  CostModel costs(*profile, mesh);
-  FailureOr<StepSchedule> problem = stepSchedule(step, costs);
-  if (failed(problem))
-    return failure();
-  overhead = profile->overheadBytes(problem->communicators);
-  FailureOr<planning::Schedule> schedule = solve(*problem, *options);
+  CostModel costs(*profile, meshOf(functions.front()));
+  SmallVector<StepSchedule, 2> steps;
+  llvm::StringSet<> communicators;
+  for (func::FuncOp function : functions) {
+    FailureOr<StepSchedule> problem = stepSchedule(function, costs);
+    if (failed(problem))
+      return failure();
+    steps.push_back(std::move(*problem));
+    for (const auto &name : steps.back().communicators)
+      communicators.insert(name.getKey());
+  }
+  overhead = profile->overheadBytes(communicators.size());
+  FailureOr<planning::Schedule> schedule = solve(steps, *options);
   if (failed(schedule))
     return failure();
-  report(*problem, *schedule);
+  report(steps.front(), *schedule);
   return success();
 }

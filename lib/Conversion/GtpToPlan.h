@@ -84,6 +84,21 @@ private:
   llvm::SmallVector<Entry> entries;
 };
 
+/// What the programs of a plan have in common.
+struct PlanParts {
+  PlanParts(planir::ProgramOp program, dist::MeshAttr mesh)
+      : program(program), communicators(mesh) {}
+
+  /// Where something that outlives a program is: the state `part` (its role) of
+  /// the parameter `owner`, or the input or output `part`, with that word as
+  /// owner. The first program that has it makes it, others of the same type
+  /// find it.
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, Slot> fixed;
+
+  planir::ProgramOp program;
+  Communicators communicators;
+};
+
 /// The plan's attributes that describe model, numerics and origin.
 void describeProgram(planir::ProgramOp program, mlir::ModuleOp module,
                      const ParameterTable &parameters, mlir::func::FuncOp step,
@@ -92,21 +107,27 @@ void describeProgram(planir::ProgramOp program, mlir::ModuleOp module,
 void emitParameter(mlir::OpBuilder &builder, const ParameterEntry &entry,
                    const Places &places);
 
-/// Converts one training step.
+/// Converts the function of one program to the steps of `block`.
 class Converter {
 public:
-  Converter(mlir::ModuleOp module, mlir::func::FuncOp step,
-            tfm::MicrobatchesOp body, planir::ProgramOp program,
-            ParameterTable parameters, const CostModel &costs)
-      : module(module), step(step), body(body), program(program),
-        parameters(std::move(parameters)), costs(costs),
+  Converter(mlir::func::FuncOp step, tfm::MicrobatchesOp body, PlanParts &plan,
+            mlir::Block &block, ParameterTable parameters,
+            const CostModel &costs)
+      : step(step), body(body), plan(plan), parameters(std::move(parameters)),
+        costs(costs),
         mesh(step->getAttrOfType<dist::MeshAttr>(dist::GtpDialect::kMeshAttr)),
         repeat(llvm::cast<mlir::RankedTensorType>(
                    body.getInputs().front().getType())
                    .getDimSize(0)),
-        steps(program), places(steps), communicators(mesh) {}
+        steps(plan.program, block), places(steps) {}
 
   mlir::LogicalResult run();
+  /// Declares parameters, communicators and streams, which the plan has once:
+  /// of its first program, when all are converted.
+  void declarePlan();
+  /// Declares inputs and outputs.
+  void declareIo();
+  void describe(mlir::ModuleOp module);
 
 private:
   void placeArguments();
@@ -114,8 +135,11 @@ private:
   void placeSums();
   mlir::LogicalResult convertOnce();
   mlir::LogicalResult convertBody();
-  mlir::LogicalResult convertUpdate();
-  void emitDeclarations();
+  mlir::LogicalResult convertRest();
+  /// The place of what outlives the program, made when no other has it.
+  Slot fixedPlace(mlir::Location loc, planir::BufferKind kind,
+                  mlir::RankedTensorType type, mlir::Attribute owner,
+                  mlir::StringAttr part, llvm::StringRef name);
 
   mlir::LogicalResult convert(mlir::Operation &op);
   mlir::LogicalResult convertKernel(mlir::Operation &op,
@@ -132,17 +156,15 @@ private:
                 const plan::OperandSpec &spec);
   void clearTail(mlir::Location loc, mlir::Value value, const Slot &slot);
 
-  mlir::ModuleOp module;
   mlir::func::FuncOp step;
   tfm::MicrobatchesOp body;
-  planir::ProgramOp program;
+  PlanParts &plan;
   ParameterTable parameters;
   const CostModel &costs;
   dist::MeshAttr mesh;
   int64_t repeat;
   StepBuilder steps;
   Places places;
-  Communicators communicators;
   llvm::SmallVector<std::pair<mlir::StringAttr, mlir::Value>> inputs, outputs;
   llvm::DenseMap<mlir::Value, mlir::Value> tokens; ///< of tickets
 };

@@ -48,7 +48,7 @@ LogicalResult Converter::convertCollective(Operation &op,
   if (!out.source.view.isDense() || !out.destination.view.isDense())
     return op.emitOpError("works on a value whose rows are apart in memory");
 
-  out.communicator = communicators.get(spec);
+  out.communicator = plan.communicators.get(spec);
   out.parameter = parameters.weightOf(spec.source);
   if (!out.parameter)
     out.parameter = parameters.gradientOf(result);

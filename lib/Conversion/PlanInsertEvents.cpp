@@ -23,10 +23,15 @@ struct PlanInsertEventsPass
     if (!program)
       return signalPassFailure();
     unsigned streams = numStreams(program);
-    planning::EventProblem::Counts naive, least;
-    for (auto region : program.getOps<RegionOp>())
-      if (failed(insertEvents(region, streams, naive, least)))
-        return signalPassFailure();
+    // Statistics are the training step's.
+    planning::EventProblem::Counts naive, least, ignored;
+    for (Block *block : programBlocks(program))
+      for (auto region : block->getOps<RegionOp>()) {
+        bool first = block == &program.getBody().front();
+        if (failed(insertEvents(region, streams, first ? naive : ignored,
+                                first ? least : ignored)))
+          return signalPassFailure();
+      }
     setStat(program, "events", least.events);
     setStat(program, "waits", least.waits);
     setStat(program, "naive_events", naive.events);

@@ -134,6 +134,8 @@ private:
   uint32_t bufferIndex(Value buffer) const { return buffers.lookup(buffer); }
 
   LogicalResult emitHeader();
+  LogicalResult emitProgram(Block &block, pb::Program::Kind kind,
+                            PlanSteps *steps);
   LogicalResult emitBuffer(BufferOp op);
   void emitParameter(ParameterOp op);
   void emitCommunicator(CommunicatorOp op);
@@ -385,12 +387,13 @@ LogicalResult Emitter::emitRegion(RegionOp op, pb::Region &region,
   return success();
 }
 
-LogicalResult Emitter::emit(PlanSteps *steps) {
-  if (failed(emitHeader()))
-    return failure();
+LogicalResult Emitter::emitProgram(Block &block, pb::Program::Kind kind,
+                                   PlanSteps *steps) {
   pb::Program *out = plan.add_programs();
-  out->set_kind(pb::Program::TRAIN_STEP);
-  for (Operation &op : program.getBody().front()) {
+  out->set_kind(kind);
+  if (steps)
+    steps->programs.emplace_back();
+  for (Operation &op : block) {
     if (auto buffer = dyn_cast<BufferOp>(op)) {
       if (failed(emitBuffer(buffer)))
         return failure();
@@ -412,13 +415,25 @@ LogicalResult Emitter::emit(PlanSteps *steps) {
       io->set_buffer(bufferIndex(output.getBuffer()));
     } else if (auto region = dyn_cast<RegionOp>(op)) {
       std::vector<Operation *> *list =
-          steps ? &steps->regions.emplace_back() : nullptr;
+          steps ? &steps->programs.back().emplace_back() : nullptr;
       if (failed(emitRegion(region, *out->add_regions(), list)))
         return failure();
-    } else {
+    } else if (!isa<SubprogramOp>(op)) {
       return op.emitOpError("is not part of a plan");
     }
   }
+  return success();
+}
+
+LogicalResult Emitter::emit(PlanSteps *steps) {
+  if (failed(emitHeader()) ||
+      failed(emitProgram(program.getBody().front(), pb::Program::TRAIN_STEP,
+                         steps)))
+    return failure();
+  for (auto other : program.getOps<SubprogramOp>())
+    if (failed(emitProgram(other.getBody().front(),
+                           pb::Program::Kind(other.getKind()), steps)))
+      return failure();
   plan::sealPlan(plan);
   return success();
 }

@@ -16,7 +16,7 @@ using namespace mlir;
 /// The op that became the operation at a place.
 static Operation *stepAt(const PlanSteps &steps,
                          const plan::OperationPlace &place) {
-  return steps.regions[place.region][place.operation];
+  return steps.programs[place.program][place.region][place.operation];
 }
 
 namespace {

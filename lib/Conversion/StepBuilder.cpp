@@ -6,15 +6,14 @@ using namespace gtp;
 using namespace gtp::planir;
 using namespace mlir;
 
-StepBuilder::StepBuilder(ProgramOp program)
-    : program(program),
-      builder(OpBuilder::atBlockEnd(&program.getBody().front())) {}
+StepBuilder::StepBuilder(ProgramOp program, Block &block)
+    : program(program), block(block), builder(OpBuilder::atBlockEnd(&block)) {}
 
 void StepBuilder::setInsertionPointBeforeRegions() {
   if (firstRegion)
     builder.setInsertionPoint(firstRegion);
   else
-    builder.setInsertionPointToEnd(&program.getBody().front());
+    builder.setInsertionPointToEnd(&block);
 }
 
 Value StepBuilder::createBuffer(Location loc, BufferKind kind, int64_t bytes,
@@ -27,7 +26,7 @@ Value StepBuilder::createBuffer(Location loc, BufferKind kind, int64_t bytes,
 
 RegionOp StepBuilder::beginRegion(Location loc, RegionKind kind,
                                   int64_t repeat) {
-  builder.setInsertionPointToEnd(&program.getBody().front());
+  builder.setInsertionPointToEnd(&block);
   region = RegionOp::create(builder, loc, kind, repeat, /*events=*/0);
   region.getBody().emplaceBlock();
   if (!firstRegion)

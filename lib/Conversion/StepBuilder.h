@@ -29,7 +29,8 @@ enum StreamIndex : int64_t { kComputeStream, kGatherStream, kReduceStream };
 
 class StepBuilder {
 public:
-  explicit StepBuilder(planir::ProgramOp program);
+  /// Appends to a program of the plan: `program` itself or a subprogram.
+  StepBuilder(planir::ProgramOp program, mlir::Block &block);
 
   mlir::OpBuilder &ops() { return builder; }
 
@@ -83,6 +84,7 @@ private:
   mlir::Type token() { return builder.getType<planir::TokenType>(); }
 
   planir::ProgramOp program;
+  mlir::Block &block;
   planir::RegionOp region, firstRegion;
   mlir::OpBuilder builder;
   unsigned nextIndex = 0;

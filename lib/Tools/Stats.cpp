@@ -43,8 +43,11 @@ void gtp::writeStats(ModuleOp module, const CompileOptions &options,
       numbers.emplace("parameters", toJson(parameters));
   module.walk([&](planir::ProgramOp program) {
     int64_t kernels = 0, collectives = 0;
-    program.walk([&](planir::KernelOp) { ++kernels; });
-    program.walk([&](planir::CollectiveOp) { ++collectives; });
+    // Of the training step.
+    for (auto region : program.getOps<planir::RegionOp>()) {
+      region.walk([&](planir::KernelOp) { ++kernels; });
+      region.walk([&](planir::CollectiveOp) { ++collectives; });
+    }
     adopt(program.getClaimsAttr());
     adopt(program.getStatsAttr());
     numbers.insert_or_assign("kernels", kernels);

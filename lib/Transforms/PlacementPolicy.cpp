@@ -53,14 +53,27 @@ static int64_t rowGranule(ArrayRef<int64_t> shape, Type element) {
   return kShardAlignment / std::gcd(bytes, kShardAlignment);
 }
 
+static bool isParameterOf(func::FuncOp step, unsigned index) {
+  auto role = step.getArgAttrOfType<StringAttr>(index, tfm::kArgAttr);
+  return role && step.getArgAttr(index, tfm::kParameterAttr) &&
+         llvm::is_contained({"weight", "master", "state"}, role.getValue());
+}
+
 PlacementPolicy::PlacementPolicy(MeshAttr mesh, func::FuncOp step)
     : mesh(mesh), step(step) {
-  for (auto [index, type] : llvm::enumerate(step.getArgumentTypes())) {
+  // A parameter rests the same way for all functions that take it, whichever
+  // of its stored types each of them sees.
+  for (auto function : step->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+    addGranules(function);
+}
+
+void PlacementPolicy::addGranules(func::FuncOp function) {
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!isParameter(index) || !tensor || tensor.getRank() < 2)
+    if (!isParameterOf(function, index) || !tensor || tensor.getRank() < 2)
       continue;
     int64_t &granule =
-        granules.try_emplace(step.getArgAttr(index, tfm::kParameterAttr), 1)
+        granules.try_emplace(function.getArgAttr(index, tfm::kParameterAttr), 1)
             .first->second;
     // Gradients are reduced in float32 whatever is stored.
     for (Type element :
@@ -70,9 +83,7 @@ PlacementPolicy::PlacementPolicy(MeshAttr mesh, func::FuncOp step)
 }
 
 bool PlacementPolicy::isParameter(unsigned index) {
-  auto role = step.getArgAttrOfType<StringAttr>(index, tfm::kArgAttr);
-  return role && step.getArgAttr(index, tfm::kParameterAttr) &&
-         llvm::is_contained({"weight", "master", "state"}, role.getValue());
+  return isParameterOf(step, index);
 }
 
 PlacementAttr PlacementPolicy::placeParameter(RankedTensorType type,

@@ -1,5 +1,6 @@
 //===- TfmDifferentiate.cpp - From the forward program to the step --------===//
 
+#include "EvalStep.h"
 #include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Transforms/Passes.h"
 
@@ -204,9 +205,10 @@ LogicalResult TfmDifferentiatePass::readModule() {
   if (!forward || !forward.getBody().hasOneBlock())
     return module.emitError() << "tfm-differentiate: expected a function @"
                               << kForwardFunction << " of one block";
-  if (Operation *other = module.lookupSymbol(kTrainStepFunction))
-    return other->emitError() << "tfm-differentiate: there is a @"
-                              << kTrainStepFunction << " already";
+  for (StringRef name : {kTrainStepFunction, kEvalStepFunction})
+    if (Operation *other = module.lookupSymbol(name))
+      return other->emitError()
+             << "tfm-differentiate: there is a @" << name << " already";
 
   FunctionType type = forward.getFunctionType();
   auto isIds = [](Type type) {
@@ -286,9 +288,7 @@ void TfmDifferentiatePass::buildSignature() {
                         addState(state, "state", trained.op, "v")};
   }
   auto ids = cast<RankedTensorType>(forward.getArgumentTypes()[0]);
-  SmallVector<int64_t> shape = {microbatches};
-  llvm::append_range(shape, ids.getShape());
-  Type allIds = RankedTensorType::get(shape, ids.getElementType());
+  Type allIds = stackMicrobatches(ids, microbatches);
   tokens = addArgument(allIds, "tokens", forward.getArgument(0).getLoc());
   labels = addArgument(allIds, "labels", forward.getArgument(1).getLoc());
   hyper = addArgument(RankedTensorType::get({8}, builder.getF32Type()), "hyper",
@@ -343,14 +343,8 @@ TfmDifferentiatePass::buildMicrobatches(OpBuilder &builder, Value count) {
     weights[trained.op.getSymNameAttr()] = step.getArgument(trained.weight);
     backward.addInput(step.getArgument(trained.weight));
   }
-  SmallVector<Operation *> ops;
-  for (Operation &op : forward.getBody().front().without_terminator()) {
-    if (auto get = dyn_cast<GetOp>(op))
-      mapping.map(get.getResult(),
-                  weights.lookup(get.getParameterAttr().getAttr()));
-    else
-      ops.push_back(builder.clone(op, mapping));
-  }
+  SmallVector<Operation *> ops =
+      cloneForward(builder, forward, weights, mapping);
   loss = mapping.lookup(loss);
   if (failed(backward.run(ops, loss)))
     return failure();
@@ -424,9 +418,7 @@ void TfmDifferentiatePass::buildUpdate(OpBuilder &builder, MicrobatchesOp sums,
 
 LogicalResult TfmDifferentiatePass::buildBody() {
   OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody().front());
-  Value count = CountLabelsOp::create(
-      builder, named(&getContext(), "count_labels"),
-      forward.getArgumentTypes()[2], step.getArgument(labels));
+  Value count = createCount(builder, forward, step.getArgument(labels));
   FailureOr<MicrobatchesOp> sums = buildMicrobatches(builder, count);
   if (failed(sums))
     return failure();
@@ -446,5 +438,6 @@ void TfmDifferentiatePass::runOnOperation() {
   buildSignature();
   if (failed(buildBody()))
     return signalPassFailure();
+  buildEvalStep(forward, microbatches);
   forward.erase();
 }

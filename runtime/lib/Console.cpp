@@ -89,7 +89,7 @@ void Progress::step(const StepMetrics &metrics) {
   Clock::time_point now = Clock::now();
   double elapsed = std::chrono::duration<double>(now - start).count();
   bool isRow = metrics.step == 1 || metrics.step == steps ||
-               metrics.step % interval == 0 || metrics.skipped;
+               metrics.step % interval == 0 || metrics.skipped || metrics.eval;
   bool isStatus =
       console.isTerminal() && now - lastStatus > std::chrono::milliseconds(200);
   if (!isRow && !isStatus)
@@ -102,6 +102,8 @@ void Progress::step(const StepMetrics &metrics) {
              countText(double(tokens) / seconds).c_str(),
              durationText(elapsed).c_str(), durationText(left).c_str());
   if (isRow) {
+    if (metrics.eval)
+      row += format("  held out %.4f", metrics.eval->loss);
     console.line(metrics.skipped ? row + "  update skipped" : row);
     tokens = 0;
     seconds = 0;

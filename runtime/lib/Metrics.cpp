@@ -22,6 +22,11 @@ StatusOr<MetricsWriter> MetricsWriter::create(const std::string &path,
   return writer;
 }
 
+static void addEval(nlohmann::ordered_json &line, const EvalMetrics &metrics) {
+  line["eval_loss"] = metrics.loss;
+  line["eval_labels"] = metrics.labels;
+}
+
 Status MetricsWriter::write(const StepMetrics &metrics) {
   nlohmann::ordered_json line;
   line["step"] = metrics.step;
@@ -33,11 +38,25 @@ Status MetricsWriter::write(const StepMetrics &metrics) {
   line["step_ms"] = metrics.seconds * 1e3;
   line["model_tflops"] = metrics.modelFlops / metrics.seconds / 1e12;
   line["peak_bytes"] = metrics.peakBytes;
+  if (metrics.eval)
+    addEval(line, *metrics.eval);
   if (metrics.skipped)
     line["skipped"] = true;
   if (unchecked)
     line["unchecked"] = true;
-  std::string text = line.dump() + "\n";
+  return writeLine(line.dump() + "\n");
+}
+
+Status MetricsWriter::write(const EvalMetrics &metrics) {
+  nlohmann::ordered_json line;
+  line["step"] = 0;
+  addEval(line, metrics);
+  if (unchecked)
+    line["unchecked"] = true;
+  return writeLine(line.dump() + "\n");
+}
+
+Status MetricsWriter::writeLine(const std::string &text) {
   if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
       std::fflush(file.get()) != 0)
     return Status::error(std::string("cannot write: ") + std::strerror(errno))

@@ -56,6 +56,7 @@ struct Texts {
   std::string tokenBits, steps = "1", lr = "1e-3", schedule = "const";
   std::string weightDecay = "0", betas = "0.9,0.95", eps = "1e-8", seed = "0";
   std::string backend = "auto", hostJitter, maxNonFinite = "3";
+  std::string evalEvery, evalSteps;
   std::vector<std::string> data, rankPlans;
 };
 
@@ -142,6 +143,28 @@ static Status convertRankPlans(const Texts &texts, RunOptions &options) {
   return Status::ok();
 }
 
+static Status convertEval(const Texts &texts, RunOptions &options) {
+  auto parse = [](const char *option, const std::string &text,
+                  uint64_t &value) {
+    if (!text.empty() && (!parseWhole(text, value) || value == 0))
+      return wrongValue(option, text, "an integer, 1 or more");
+    return Status::ok();
+  };
+  GTP_RETURN_IF_ERROR(
+      parse("--eval-every", texts.evalEvery, options.evalEvery));
+  GTP_RETURN_IF_ERROR(
+      parse("--eval-steps", texts.evalSteps, options.evalSteps));
+  const std::pair<const char *, const std::string *> needData[] = {
+      {"--eval-labels", &options.evalLabels},
+      {"--eval-every", &texts.evalEvery},
+      {"--eval-steps", &texts.evalSteps}};
+  for (auto [option, text] : needData)
+    if (options.evalData.empty() && !text->empty())
+      return Status::error(std::string(option) + "=" + *text +
+                           ": needs --eval-data, the text to evaluate on");
+  return Status::ok();
+}
+
 static Status convertBackend(const Texts &texts, RunOptions &options) {
   if (texts.backend == "cuda")
     options.backend = RunOptions::BackendChoice::Cuda;
@@ -167,6 +190,7 @@ static Status convert(const Texts &texts, RunOptions &options) {
   if (!texts.tokenBits.empty())
     options.tokenBits = texts.tokenBits == "16" ? 16 : 32;
   GTP_RETURN_IF_ERROR(convertData(texts, options));
+  GTP_RETURN_IF_ERROR(convertEval(texts, options));
   GTP_RETURN_IF_ERROR(parseInteger("--steps", texts.steps, options.steps));
   GTP_RETURN_IF_ERROR(convertHyper(texts, options.hyper));
   GTP_RETURN_IF_ERROR(convertSchedule(texts, options));
@@ -182,15 +206,20 @@ static Status convert(const Texts &texts, RunOptions &options) {
 /// An output must not overwrite an input or another output.
 static Status checkOutputs(const RunOptions &options) {
   std::vector<std::pair<const char *, const std::string *>> files = {
-      {"PLAN", &options.plan}, {"--weights", &options.weights}};
-  std::vector<std::string> indexed;
+      {"PLAN", &options.plan},
+      {"--weights", &options.weights},
+      {"--eval-data", &options.evalData},
+      {"--eval-labels", &options.evalLabels}};
+  std::vector<std::pair<const char *, std::string>> indexed;
+  if (isDatasetIndex(options.evalData))
+    indexed.emplace_back("--eval-data", datasetIds(options.evalData));
   for (const DataFile &file : options.data) {
     files.emplace_back("--data", &file.path);
     if (isDatasetIndex(file.path))
-      indexed.push_back(datasetIds(file.path));
+      indexed.emplace_back("--data", datasetIds(file.path));
   }
-  for (const std::string &file : indexed)
-    files.emplace_back("--data", &file);
+  for (const auto &[option, file] : indexed)
+    files.emplace_back(option, &file);
   for (const std::string &file : options.labels)
     files.emplace_back("--labels", &file);
   for (const auto &[rank, path] : options.rankPlans)
@@ -223,8 +252,9 @@ static Status checkTogether(const RunOptions &options) {
     return Status::ok();
   if (options.data.empty() && options.steps > 0)
     return Status::error(
-        "--data is not given; training reads a file of tokens "
-        "(--steps=0 only initializes, --verify-only only checks)");
+        "--data is not given; training reads a file of tokens (--steps=0 only "
+        "initializes, and evaluates with --eval-data; --verify-only only "
+        "checks)");
   if (options.data.empty() && !options.labels.empty())
     return Status::error("--labels=" + options.labels.front() +
                          ": needs --data, one label a token");
@@ -233,13 +263,20 @@ static Status checkTogether(const RunOptions &options) {
         "--labels: got " + std::to_string(options.labels.size()) + " for " +
         std::to_string(options.data.size()) +
         " files of --data; give one for each, in the same order");
-  if (options.tokenBits != 8 && !options.data.empty() &&
-      std::all_of(
-          options.data.begin(), options.data.end(),
-          [](const DataFile &file) { return isDatasetIndex(file.path); }))
+  std::vector<std::string> texts;
+  for (const DataFile &file : options.data)
+    texts.push_back(file.path);
+  if (!options.evalData.empty())
+    texts.push_back(options.evalData);
+  if (options.tokenBits != 8 && !texts.empty() &&
+      std::all_of(texts.begin(), texts.end(), isDatasetIndex))
     return Status::error("--token-bits=" + std::to_string(options.tokenBits) +
-                         ": the index " + options.data.front().path +
+                         ": the index " + texts.front() +
                          " says how wide ids are; leave the option out");
+  if (options.steps == 0 && options.evalEvery != 0)
+    return Status::error("--eval-every=" + std::to_string(options.evalEvery) +
+                         ": there are no steps with --steps=0, which "
+                         "evaluates once; leave the option out");
   if (options.steps == 0 && !options.tensorboard.empty())
     return Status::error("--tensorboard=" + options.tensorboard +
                          ": there is nothing to show with --steps=0; at least "
@@ -302,8 +339,17 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
       "--data")
       ->allow_extra_args(false);
   add("--weights", options.weights, "FILE_OR_DIR", "safetensors to start from");
+  add("--eval-data", options.evalData, "FILE",
+      "held-out tokens, as --data: their loss behind the last step, or with "
+      "--steps=0 of the weights as they are");
+  add("--eval-labels", options.evalLabels, "FILE",
+      "int32 labels of --eval-data, one a token, -100 not counted");
+  add("--eval-every", texts.evalEvery, "N",
+      "evaluate behind every Nth step too");
+  add("--eval-steps", texts.evalSteps, "N",
+      "read at most N global batches of --eval-data, from its start");
   withDefault("--steps", texts.steps, "N",
-              "training steps; 0 only initializes");
+              "training steps; 0 only initializes, and evaluates");
   withDefault("--lr", texts.lr, "X", "learning rate");
   withDefault("--lr-schedule", texts.schedule, "S",
               "const, const:WARMUP, cosine:WARMUP,MIN or linear:WARMUP,MIN: "

@@ -45,9 +45,10 @@ Status RunPlan::checkBatch() const {
   return Status::ok();
 }
 
-Status RunPlan::findBuffer(const char *name, bool isInput, uint64_t bytes,
+Status RunPlan::findBuffer(uint32_t programIndex, const char *name,
+                           bool isInput, uint64_t bytes,
                            uint32_t &buffer) const {
-  const pb::Program &program = plan->programs(0);
+  const pb::Program &program = plan->programs(int(programIndex));
   for (const pb::Io &io : isInput ? program.inputs() : program.outputs()) {
     if (io.name() >= uint32_t(plan->strings_size()) || text(io.name()) != name)
       continue;
@@ -61,8 +62,9 @@ Status RunPlan::findBuffer(const char *name, bool isInput, uint64_t bytes,
                            std::to_string(bytes));
     return Status::ok();
   }
-  return Status::error(std::string("training step has no ") +
-                       (isInput ? "input" : "output") + " '" + name + "'");
+  return Status::error(
+      std::string(programIndex == 0 ? "training step" : "evaluation") +
+      " has no " + (isInput ? "input" : "output") + " '" + name + "'");
 }
 
 Status RunPlan::findBuffers() {
@@ -78,11 +80,32 @@ Status RunPlan::findBuffers() {
   if (!bytes)
     return Status::error("sequence " + std::to_string(model.sequence()) +
                          " makes a step of more bytes than 64 bits count");
-  GTP_RETURN_IF_ERROR(findBuffer("tokens", true, *bytes, tokens));
-  GTP_RETURN_IF_ERROR(findBuffer("labels", true, *bytes, labels));
-  GTP_RETURN_IF_ERROR(findBuffer("hyper", true, 8 * sizeof(float), hyper));
-  GTP_RETURN_IF_ERROR(findBuffer("loss", false, sizeof(float), loss));
-  return findBuffer("grad_norm", false, sizeof(float), gradNorm);
+  GTP_RETURN_IF_ERROR(findBuffer(0, "tokens", true, *bytes, tokens));
+  GTP_RETURN_IF_ERROR(findBuffer(0, "labels", true, *bytes, labels));
+  GTP_RETURN_IF_ERROR(findBuffer(0, "hyper", true, 8 * sizeof(float), hyper));
+  GTP_RETURN_IF_ERROR(findBuffer(0, "loss", false, sizeof(float), loss));
+  GTP_RETURN_IF_ERROR(
+      findBuffer(0, "grad_norm", false, sizeof(float), gradNorm));
+  return findEval(*bytes);
+}
+
+Status RunPlan::findEval(uint64_t idBytes) {
+  uint32_t programs = uint32_t(plan->programs_size()), index = 1;
+  while (index < programs &&
+         plan->programs(int(index)).kind() != pb::Program::EVAL)
+    ++index;
+  if (index >= programs)
+    return Status::ok();
+  Eval found;
+  found.program = index;
+  GTP_RETURN_IF_ERROR(findBuffer(index, "tokens", true, idBytes, found.tokens));
+  GTP_RETURN_IF_ERROR(findBuffer(index, "labels", true, idBytes, found.labels));
+  GTP_RETURN_IF_ERROR(
+      findBuffer(index, "loss", false, sizeof(float), found.loss));
+  GTP_RETURN_IF_ERROR(
+      findBuffer(index, "count", false, sizeof(int64_t), found.count));
+  eval = found;
+  return Status::ok();
 }
 
 std::string RunPlan::meshText() const {

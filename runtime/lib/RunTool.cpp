@@ -4,6 +4,7 @@
 #include "LoadedPlans.h"
 #include "StopSignal.h"
 #include "gtp-rt/Console.h"
+#include "gtp-rt/Evaluation.h"
 #include "gtp-rt/Options.h"
 #include "gtp-rt/ParameterStore.h"
 #include "gtp-rt/TensorBoard.h"
@@ -28,6 +29,7 @@ struct Inputs {
   ParameterStore store;
   WeightSource weights;
   std::optional<TrainingData> data;
+  std::optional<EvalData> evalData;
 };
 
 } // namespace
@@ -48,6 +50,26 @@ static StatusOr<std::optional<TrainingData>> openData(const RunOptions &options,
   return std::optional<TrainingData>(std::move(data));
 }
 
+static StatusOr<std::optional<EvalData>> openEvalData(const RunOptions &options,
+                                                      const RunPlan &plan) {
+  if (options.evalData.empty())
+    return std::optional<EvalData>();
+  if (!plan.eval)
+    return Status::error("has no program that evaluates, which --eval-data "
+                         "needs; compile the model again with gtp-opt")
+        .in(options.plan);
+  TokenFileOptions file;
+  file.data = options.evalData;
+  file.labels = options.evalLabels;
+  file.tokenBits = options.tokenBits;
+  file.vocabulary = plan.model().vocabulary();
+  file.sequence = plan.model().sequence();
+  if (plan.model().has_document_separator())
+    file.documentSeparator = plan.model().document_separator();
+  GTP_ASSIGN_OR_RETURN(EvalData data, EvalData::open(std::move(file)));
+  return std::optional<EvalData>(std::move(data));
+}
+
 /// Everything that can be found wrong before memory is allocated.
 static StatusOr<std::unique_ptr<Inputs>>
 checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
@@ -63,6 +85,8 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
       GTP_RETURN_IF_ERROR(checkWritable(*output));
   GTP_ASSIGN_OR_RETURN(std::optional<TrainingData> data,
                        openData(options, *plan));
+  GTP_ASSIGN_OR_RETURN(std::optional<EvalData> evalData,
+                       openEvalData(options, *plan));
   auto weights = options.weights.empty()
                      ? WeightSource::initial(*plan, options.seed)
                      : WeightSource::checkpoint(*plan, options.weights);
@@ -71,6 +95,7 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
   auto inputs = std::make_unique<Inputs>(std::move(*plan), std::move(*store),
                                          std::move(*weights));
   inputs->data = std::move(data);
+  inputs->evalData = std::move(evalData);
   return inputs;
 }
 
@@ -166,6 +191,18 @@ static void printData(Console &console, const RunOptions &options,
   }
 }
 
+static void printEvalData(Console &console, const RunOptions &options,
+                          const Inputs &inputs) {
+  if (!inputs.evalData)
+    return;
+  uint64_t batches =
+      evalBatches(inputs.plan, *inputs.evalData, options.evalSteps);
+  console.line("held out  " + options.evalData + ": " +
+               countText(double(inputs.evalData->file().size())) + " tokens, " +
+               std::to_string(batches) +
+               (batches == 1 ? " batch" : " batches") + " an evaluation");
+}
+
 static void printSkipped(Console &console, const RunOptions &options,
                          const WeightSource &weights) {
   if (!weights.skipped().empty())
@@ -175,6 +212,19 @@ static void printSkipped(Console &console, const RunOptions &options,
         "determines, such as '%s'\n",
         console.prefix(), options.weights.c_str(), weights.skipped().size(),
         weights.skipped().front().c_str());
+}
+
+/// Evaluates the weights as they are.
+static Status runEvaluation(Console &console, const Inputs &inputs,
+                            Backend &backend, uint64_t batches,
+                            std::optional<MetricsWriter> &metrics) {
+  GTP_ASSIGN_OR_RETURN(EvalMetrics found, evaluate(inputs.plan, backend,
+                                                   *inputs.evalData, batches));
+  char loss[32];
+  std::snprintf(loss, sizeof loss, "%.6f", found.loss);
+  console.line(std::string("loss      held out ") + loss + ", of " +
+               countText(double(found.labels)) + " labels");
+  return metrics ? metrics->write(found) : Status::ok();
 }
 
 /// Trains, and makes the dumps appear.
@@ -192,6 +242,12 @@ static Status runSteps(Console &console, const RunOptions &options,
   }
   GTP_RETURN_IF_ERROR(inputs.store.initialize(backend, inputs.weights));
   SafetensorsWriter gradients, weights;
+  uint64_t evaluated = 0;
+  if (inputs.evalData)
+    evaluated = evalBatches(inputs.plan, *inputs.evalData, options.evalSteps);
+  if (options.steps == 0 && inputs.evalData)
+    GTP_RETURN_IF_ERROR(
+        runEvaluation(console, inputs, backend, evaluated, metrics));
   if (options.steps > 0) {
     Progress progress(console, options.steps);
     StopSignal stop;
@@ -211,12 +267,17 @@ static Status runSteps(Console &console, const RunOptions &options,
         return inputs.store.gather(backend, ParameterStore::Plane::Gradients,
                                    options.dumpGrads, gradients);
       };
+    if (inputs.evalData)
+      hooks.evaluate = [&] {
+        return evaluate(inputs.plan, backend, *inputs.evalData, evaluated);
+      };
     TrainOptions training;
     training.steps = options.steps;
     training.hyper = options.hyper;
     training.schedule = options.schedule;
     training.seed = options.seed;
     training.maxNonFinite = options.maxNonFinite;
+    training.evalEvery = options.evalEvery;
     GTP_ASSIGN_OR_RETURN(uint64_t ran, train(inputs.plan, backend, *inputs.data,
                                              training, hooks));
     if (ran < options.steps)
@@ -253,6 +314,7 @@ static Status run(Console &console, const RunOptions &options,
     return std::move(chosen).status().in(options.plan);
   printSummary(console, options, inputs->plan, checked, chosen->where);
   printData(console, options, inputs->data);
+  printEvalData(console, options, *inputs);
   printSkipped(console, options, inputs->weights);
   return runSteps(console, options, *inputs, *chosen->backend);
 }

@@ -68,6 +68,8 @@ Status TensorBoardWriter::write(const StepMetrics &metrics) {
   add("loss", metrics.loss);
   add("grad_norm", metrics.gradNorm);
   add("lr", static_cast<float>(metrics.learningRate));
+  if (metrics.eval)
+    add("eval_loss", static_cast<float>(metrics.eval->loss));
   return writeRecord(event.SerializeAsString());
 }
 

@@ -26,10 +26,10 @@ std::array<float, 8> gtp::rt::hyperInput(const Hyperparameters &hyper,
           0.0f};
 }
 
-void gtp::rt::fillSamples(const RunPlan &plan, const TrainingData &data,
-                          uint64_t seed, uint64_t step, uint64_t dataRank,
-                          std::vector<int32_t> &tokens,
-                          std::vector<int32_t> &labels) {
+void gtp::rt::fillBatch(const RunPlan &plan, uint64_t dataRank,
+                        const SampleReader &readSample,
+                        std::vector<int32_t> &tokens,
+                        std::vector<int32_t> &labels) {
   uint64_t microbatches = plan.model().microbatches();
   uint64_t perRank = plan.model().micro_batch();
   uint64_t perMicrobatch = plan.model().global_batch() / microbatches;
@@ -40,8 +40,20 @@ void gtp::rt::fillSamples(const RunPlan &plan, const TrainingData &data,
   for (uint64_t j = 0; j < microbatches; ++j)
     for (uint64_t i = 0; i < perRank; ++i, at += sequence) {
       uint64_t sample = j * perMicrobatch + dataRank * perRank + i;
-      data.readSample(seed, sample, step, &tokens[at], &labels[at]);
+      readSample(sample, &tokens[at], &labels[at]);
     }
+}
+
+void gtp::rt::fillSamples(const RunPlan &plan, const TrainingData &data,
+                          uint64_t seed, uint64_t step, uint64_t dataRank,
+                          std::vector<int32_t> &tokens,
+                          std::vector<int32_t> &labels) {
+  fillBatch(
+      plan, dataRank,
+      [&](uint64_t sample, int32_t *ids, int32_t *targets) {
+        data.readSample(seed, sample, step, ids, targets);
+      },
+      tokens, labels);
 }
 
 /// Writes the step's inputs to every rank of the backend.
@@ -89,6 +101,8 @@ private:
   /// Which gradients are not finite, by running the step again: its updates
   /// were skipped, so that it computes the same.
   StatusOr<std::string> explainGradients();
+  /// Fills `metrics.eval` when an evaluation is due behind the step.
+  Status evaluateAfter(uint64_t step, bool isLast);
   bool isStopped() const {
     return hooks.stopRequested && hooks.stopRequested();
   }
@@ -157,6 +171,18 @@ Status Training::checkFinite() {
       text + "; a lower --lr, or clipping (--clip-norm of gtp-opt), may help");
 }
 
+Status Training::evaluateAfter(uint64_t step, bool isLast) {
+  metrics.eval.reset();
+  bool isDue = options.evalEvery != 0 && step % options.evalEvery == 0;
+  if (!hooks.evaluate || (!isLast && !isDue))
+    return Status::ok();
+  auto evaluated = hooks.evaluate();
+  if (!evaluated.isOk())
+    return std::move(evaluated).status().in("step " + std::to_string(step));
+  metrics.eval = *evaluated;
+  return Status::ok();
+}
+
 StatusOr<uint64_t> Training::run() {
   using Clock = std::chrono::steady_clock;
   for (uint64_t step = 1; step <= options.steps; ++step) {
@@ -176,9 +202,12 @@ StatusOr<uint64_t> Training::run() {
     GTP_RETURN_IF_ERROR(runStep(beforeUpdate));
     metrics.seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
+    auto mayStop = [&] { return !hooks.lastGradients && isStopped(); };
+    bool ends = isLast || mayStop();
+    GTP_RETURN_IF_ERROR(evaluateAfter(step, ends));
     GTP_RETURN_IF_ERROR(hooks.afterStep(metrics));
     GTP_RETURN_IF_ERROR(checkFinite());
-    if (isLast || (!hooks.lastGradients && isStopped()))
+    if (ends || (metrics.eval && mayStop()))
       return step;
   }
   return options.steps;

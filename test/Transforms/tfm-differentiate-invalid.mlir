@@ -20,6 +20,15 @@ func.func @forward(%tokens: tensor<1x2xi32>) -> tensor<f32> {
 
 // -----
 
+// expected-error @below {{tfm-differentiate: there is a @eval_step already}}
+func.func private @eval_step()
+func.func @forward(%tokens: tensor<1x2xi32>, %labels: tensor<1x2xi32>, %count: tensor<i64>) -> tensor<f32> {
+  %0 = tfm.full 1.0 : tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
 // expected-error @below {{tfm-differentiate: there is a @train_step already}}
 func.func private @train_step()
 func.func @forward(%tokens: tensor<1x2xi32>, %labels: tensor<1x2xi32>, %count: tensor<i64>) -> tensor<f32> {

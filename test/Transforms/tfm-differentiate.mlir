@@ -51,6 +51,21 @@ module attributes {tfm.model = {microbatches = 3 : i64}} {
     // CHECK-NEXT: return %[[W0]], %[[M0]], %[[V0]], %[[W1]], %[[M1]], %[[V1]], %[[SUM]]#2, %[[GN]], %[[N]]
     return %loss : tensor<f32>
   }
+  // The same loss without a derivative: weights as they are, nothing replaced.
+  // CHECK-LABEL: func.func @eval_step(
+  // CHECK-SAME: %[[TABLE:[a-z0-9]+]]: tensor<8x4xf32> {tfm.arg = "weight", tfm.parameter = @table},
+  // CHECK-SAME: %[[NORM:[a-z0-9]+]]: tensor<4xf32> {tfm.arg = "weight", tfm.parameter = @norm},
+  // CHECK-SAME: %[[TOKENS:[a-z0-9]+]]: tensor<3x1x2xi32> {tfm.arg = "tokens"},
+  // CHECK-SAME: %[[LABELS:[a-z0-9]+]]: tensor<3x1x2xi32> {tfm.arg = "labels"})
+  // CHECK-SAME: -> (tensor<f32> {tfm.result = "loss"}, tensor<i64> {tfm.result = "count"})
+  // CHECK-NEXT: %[[N:.*]] = tfm.count_labels %[[LABELS]]
+  // CHECK-NEXT: %[[SUM:.*]] = tfm.microbatches (%[[T:.*]]: tensor<1x2xi32> in %[[TOKENS]], %[[L:.*]]: tensor<1x2xi32> in %[[LABELS]])
+  // CHECK-NEXT: %[[H:.*]] = tfm.embedding %[[T]], %[[TABLE]]
+  // CHECK-NEXT: %[[X:.*]] = tfm.rms_norm %[[H]], %[[NORM]]
+  // CHECK-NEXT: %[[LOGITS:.*]] = tfm.linear %[[X]], %[[TABLE]]
+  // CHECK-NEXT: %[[LOSS:.*]] = tfm.cross_entropy %[[LOGITS]], %[[L]], %[[N]]
+  // CHECK-NEXT: tfm.yield %[[LOSS]]
+  // CHECK: return %[[SUM]], %[[N]]
 }
 // LOC: tfm.embedding {{.*}} loc("embed")
 // LOC: tfm.linear_dgrad {{.*}} loc("head.dgrad")

@@ -6,6 +6,8 @@
 #include "gtp/Analysis/CostModel.h"
 #include "gtp/Planning/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace gtp {
 
@@ -20,9 +22,14 @@ struct StepSchedule {
   /// the compute stream waits for.
   int64_t repeat = 1;
   int64_t outsideComputeNs = 0, outsideStallNs = 0;
-  /// Communicators that the whole step needs.
-  int64_t communicators = 0;
+  /// Names of the communicators that the whole step needs.
+  llvm::StringSet<> communicators;
 };
+
+/// The functions of a module that become the programs of its plan, each of one
+/// block: the training step, then what stands beside it. Empty when there is no
+/// training step.
+llvm::SmallVector<mlir::func::FuncOp> stepFunctions(mlir::ModuleOp module);
 
 /// Reports collectives that the machine cannot carry out.
 mlir::FailureOr<StepSchedule> stepSchedule(mlir::func::FuncOp step,

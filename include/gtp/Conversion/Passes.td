@@ -18,7 +18,8 @@ def GtpPlanStepPass : Pass<"gtp-plan-step", "::mlir::ModuleOp"> {
     budget, each of at most three rounds converts a copy to a plan with offsets; an arena
     that is too large lowers the cap of the next round by what it is too large. Only the end of
     this pass says that a budget cannot be met; then it names the largest part, and a note
-    accounts for all of it.
+    accounts for all of it. `@eval_step`, when there is one, is scheduled in the same way, and
+    within the training step's predicted peak where that can be.
 
     The module's attribute `gtp.plan_step` keeps what is predicted, for the program that
     `convert-gtp-to-plan` makes: its claims `step_ns`, `budget_bytes` and `overhead_bytes`,

@@ -8,10 +8,10 @@
 
 namespace gtp {
 
-/// Where operations of a message come from: for each region, the step of each
-/// operation.
+/// Where operations of a message come from: for each program and region, the
+/// step of each operation.
 struct PlanSteps {
-  std::vector<std::vector<mlir::Operation *>> regions;
+  std::vector<std::vector<std::vector<mlir::Operation *>>> programs;
 };
 
 /// Writes a program with addresses and events as a message, sealed. Strings,

@@ -23,10 +23,11 @@
 
 namespace gtp::plan {
 
-/// An operation of program 0, by position.
+/// An operation, by position.
 struct OperationPlace {
   uint32_t region = 0;
   uint32_t operation = 0;
+  uint32_t program = 0;
 };
 
 /// A violated rule, where and by what.
@@ -47,8 +48,8 @@ struct CheckReport {
   uint64_t operations = 0;
   uint64_t collectives = 0;
   uint64_t waits = 0;
-  /// Bytes of buffers that are live at once in issue order: no more than
-  /// `Claims.max_live_bytes` of a legal plan.
+  /// Most bytes of buffers that are live at once in issue order of a program:
+  /// no more than `Claims.max_live_bytes` of a legal plan.
   uint64_t liveBytes = 0;
 
   /// Whether a finding names the rule.

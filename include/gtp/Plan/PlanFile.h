@@ -19,7 +19,7 @@
 namespace gtp::plan {
 
 /// Changes with every change of the schema or of its meaning.
-constexpr uint32_t kSchemaVersion = 1;
+constexpr uint32_t kSchemaVersion = 2;
 
 /// A larger file is no plan.
 constexpr uint64_t kMaxPlanBytes = uint64_t(1) << 30;

@@ -48,6 +48,9 @@ def TfmDifferentiatePass : Pass<"tfm-differentiate", "::mlir::ModuleOp"> {
     A parameter has its weight in its own type; when `state-dtype` differs, a
     master copy in that type; and the optimizer's states in that type. Every
     parameter is trained: one that the loss does not depend on is an error.
+
+    Beside it stands `@eval_step`, the same loss without a derivative: the weights,
+    tokens and labels in, the loss and the number of counted labels out.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",

@@ -33,6 +33,7 @@ public:
   bool isParameter(unsigned index);
 
 private:
+  void addGranules(mlir::func::FuncOp function);
   dist::PlacementAttr placeParameter(mlir::RankedTensorType type,
                                      int64_t granule) const;
   mlir::FailureOr<dist::PlacementAttr>

@@ -94,10 +94,12 @@ static void findAcquisitions(Context &context) {
 
 void check::deriveAccesses(Context &context) {
   uint32_t index = 0;
+  context.regions.clear();
   for (const pb::Region &region : context.program().regions()) {
     RegionInfo info;
     info.region = &region;
     info.index = index++;
+    info.program = context.programIndex;
     info.operations.reserve(static_cast<size_t>(region.operations_size()));
     for (const pb::Operation &operation : region.operations()) {
       info.operations.push_back(derive(context, region, operation));
@@ -174,4 +176,18 @@ void check::checkAliases(Context &context) {
         }
       }
     }
+}
+
+void check::checkReadOnly(Context &context) {
+  if (context.trains())
+    return;
+  for (const RegionInfo &region : context.regions)
+    for (size_t i = 0; i < region.operations.size(); ++i)
+      for (const Touch &touch : region.operations[i].touches)
+        if (touch.writes &&
+            context.buffer(touch.buffer()).kind() == pb::Buffer::PERSISTENT)
+          context.failAt("read-only", region.place(i),
+                         " writes " + context.bufferText(touch.buffer()) +
+                             ", which lives across steps: only the training "
+                             "step may change weights and states");
 }

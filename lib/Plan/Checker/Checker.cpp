@@ -13,11 +13,17 @@ Status gtp::plan::checkPlan(const pb::Plan &plan, CheckReport *report) {
   Context context(plan, result);
   checkStructure(context);
   if (result.findings.empty()) {
-    deriveAccesses(context);
-    checkAliases(context);
-    checkOrder(context);
+    uint32_t programs = static_cast<uint32_t>(plan.programs_size());
+    for (uint32_t index = 0; index < programs && !context.full(); ++index) {
+      context.programIndex = index;
+      deriveAccesses(context);
+      checkAliases(context);
+      checkReadOnly(context);
+      checkOrder(context);
+      countLive(context);
+      checkValues(context);
+    }
     checkMemory(context);
-    checkValues(context);
   }
   if (result.findings.empty())
     return Status::ok();

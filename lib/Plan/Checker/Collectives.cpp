@@ -95,8 +95,8 @@ void check::checkCollectives(Context &c, const RegionInfo &region,
 
 namespace {
 
-/// What the ranks of a group must agree on, a line a collective, for each
-/// communicator of a plan by its axes and purpose.
+/// What the ranks of a group must agree on, a line a collective of any program,
+/// for each communicator of a plan by its axes and purpose.
 using Sequences = std::map<std::string, std::vector<std::string>>;
 
 std::string communicatorKey(const pb::Plan &plan, int index) {
@@ -107,35 +107,48 @@ std::string communicatorKey(const pb::Plan &plan, int index) {
   return key;
 }
 
+std::string collectiveText(const pb::Program &program, const pb::Region &region,
+                           const pb::Operation &operation) {
+  const pb::Collective &collective = operation.collective();
+  std::string line = pb::Program::Kind_Name(program.kind()) + " " +
+                     pb::Region::Kind_Name(region.kind()) + " x " +
+                     std::to_string(region.repeat()) + " " +
+                     pb::Operation::When_Name(operation.when()) + " " +
+                     pb::Collective::Kind_Name(collective.kind()) + " " +
+                     pb::Collective::Reduce_Name(collective.reduce()) + " " +
+                     dtypeName(collective.wire()) + " " +
+                     dtypeName(collective.accumulation()) + " " +
+                     pb::Collective::Order_Name(collective.order()) + " " +
+                     pb::Collective::Transport_Name(collective.transport()) +
+                     " " + std::to_string(collective.ctas()) + " " +
+                     std::to_string(collective.chunk_bytes());
+  for (const pb::Operand &source : collective.sources())
+    line += " " + std::string(dtypeName(source.dtype())) + " x " +
+            std::to_string(elementCount(source).value_or(0));
+  return line;
+}
+
 Sequences sequencesOf(const pb::Plan &plan) {
   Sequences sequences;
   for (int i = 0; i < plan.communicators_size(); ++i)
     sequences[communicatorKey(plan, i)];
-  for (const pb::Region &region : plan.programs(0).regions())
-    for (const pb::Operation &operation : region.operations()) {
-      if (!operation.has_collective())
-        continue;
-      const pb::Collective &collective = operation.collective();
-      std::string line =
-          pb::Region::Kind_Name(region.kind()) + " x " +
-          std::to_string(region.repeat()) + " " +
-          pb::Operation::When_Name(operation.when()) + " " +
-          pb::Collective::Kind_Name(collective.kind()) + " " +
-          pb::Collective::Reduce_Name(collective.reduce()) + " " +
-          dtypeName(collective.wire()) + " " +
-          dtypeName(collective.accumulation()) + " " +
-          pb::Collective::Order_Name(collective.order()) + " " +
-          pb::Collective::Transport_Name(collective.transport()) + " " +
-          std::to_string(collective.ctas()) + " " +
-          std::to_string(collective.chunk_bytes());
-      for (const pb::Operand &source : collective.sources())
-        line += " " + std::string(dtypeName(source.dtype())) + " x " +
-                std::to_string(elementCount(source).value_or(0));
-      sequences[communicatorKey(plan,
-                                static_cast<int>(collective.communicator()))]
-          .push_back(line);
-    }
+  for (const pb::Program &program : plan.programs())
+    for (const pb::Region &region : program.regions())
+      for (const pb::Operation &operation : region.operations())
+        if (operation.has_collective())
+          sequences[communicatorKey(plan,
+                                    static_cast<int>(
+                                        operation.collective().communicator()))]
+              .push_back(collectiveText(program, region, operation));
   return sequences;
+}
+
+/// "TRAIN_STEP, EVAL".
+std::string programsText(const pb::Plan &plan) {
+  std::string text;
+  for (const pb::Program &program : plan.programs())
+    text += (text.empty() ? "" : ", ") + pb::Program::Kind_Name(program.kind());
+  return text;
 }
 
 Status compareSequences(const std::string &key, uint64_t aRank,
@@ -179,6 +192,9 @@ Status gtp::plan::checkRanks(const std::vector<const pb::Plan *> &plans) {
       return Status::error(
           where + " is for " + std::to_string(rankCount(plan.mesh())) +
           " ranks, found plans for " + std::to_string(plans.size()));
+    if (programsText(plan) != programsText(first))
+      return Status::error(where + " has the programs " + programsText(plan) +
+                           ", that of rank 0 " + programsText(first));
     sequences[&plan] = sequencesOf(plan);
   }
   if (sequences.size() == 1)

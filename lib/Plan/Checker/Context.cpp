@@ -69,13 +69,16 @@ std::string Context::parameterText(uint32_t index) const {
 }
 
 std::string Context::where(OperationPlace place) const {
-  const pb::Region &region = program().regions(static_cast<int>(place.region));
+  const pb::Program &holder = plan.programs(static_cast<int>(place.program));
+  const pb::Region &region = holder.regions(static_cast<int>(place.region));
   const pb::Operation &op =
       region.operations(static_cast<int>(place.operation));
-  std::string text = "region " + std::to_string(place.region) + " (" +
-                     pb::Region::Kind_Name(region.kind()) + "), operation " +
-                     std::to_string(place.operation) + " (" +
-                     string(op.source());
+  std::string text = place.program == 0
+                         ? std::string()
+                         : pb::Program::Kind_Name(holder.kind()) + ", ";
+  text += "region " + std::to_string(place.region) + " (" +
+          pb::Region::Kind_Name(region.kind()) + "), operation " +
+          std::to_string(place.operation) + " (" + string(op.source());
   switch (op.body_case()) {
   case pb::Operation::kKernel:
     text += ": " + string(op.kernel().name());

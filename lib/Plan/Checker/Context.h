@@ -54,10 +54,11 @@ struct OperationInfo {
 struct RegionInfo {
   const pb::Region *region = nullptr;
   uint32_t index = 0;
+  uint32_t program = 0;
   std::vector<OperationInfo> operations;
 
   OperationPlace place(size_t operation) const {
-    return {index, static_cast<uint32_t>(operation)};
+    return {index, static_cast<uint32_t>(operation), program};
   }
 };
 
@@ -78,7 +79,14 @@ public:
   const pb::Plan &plan;
   CheckReport &report;
 
-  const pb::Program &program() const { return plan.programs(0); }
+  /// The program that is being checked. Programs never run together, and each
+  /// leaves what persists as it must find it, so each is checked by itself.
+  const pb::Program &program() const {
+    return plan.programs(static_cast<int>(programIndex));
+  }
+  uint32_t programIndex = 0;
+  /// Whether it changes weights and states: the others only read them.
+  bool trains() const { return program().kind() == pb::Program::TRAIN_STEP; }
   const pb::Buffer &buffer(uint32_t index) const {
     return plan.buffers(static_cast<int>(index));
   }
@@ -86,7 +94,7 @@ public:
     return plan.parameters(static_cast<int>(index));
   }
 
-  /// Filled by `deriveAccesses`.
+  /// Of the program that is being checked, filled by `deriveAccesses`.
   std::vector<RegionInfo> regions;
 
   /// Records a finding; equal ones once.
@@ -110,9 +118,15 @@ public:
   /// "buffer 3 'layers.0.w'".
   std::string bufferText(uint32_t index) const;
   std::string parameterText(uint32_t index) const;
-  /// "region 1 (BODY), operation 12 (layers.0.mlp.wgrad: linear_wgrad)".
+  /// "region 1 (BODY), operation 12 (layers.0.mlp.wgrad: linear_wgrad)"; of
+  /// another program than the first, "EVAL, region 1 ...".
   std::string where(OperationPlace place) const;
   std::string axesText(AxisMask mask) const;
+  /// "EVAL: " before what is wrong in another program than the first.
+  std::string programText() const {
+    return programIndex == 0 ? ""
+                             : pb::Program::Kind_Name(program().kind()) + ": ";
+  }
 
   /// Axes of degree above 1 among `axes`.
   template <typename List>
@@ -146,7 +160,11 @@ void deriveAccesses(Context &context);
 void checkAliases(Context &context);
 /// Rules `race`, `collective-order` and `collective-ctas`.
 void checkOrder(Context &context);
-/// Rules `peak` and `budget`.
+/// Rule `read-only`: what persists, in programs that do not train.
+void checkReadOnly(Context &context);
+/// Counts `CheckReport::liveBytes` of the program.
+void countLive(Context &context);
+/// Rules `peak` and `budget`, once all programs are counted.
 void checkMemory(Context &context);
 /// Rules `undefined-read`, `weight-version`, `exactly-once`, `partial`, `pad`,
 /// `role`.

@@ -22,12 +22,15 @@ Interpreter::Interpreter(Context &context)
       parameters(static_cast<size_t>(context.plan.parameters_size())),
       held(static_cast<size_t>(context.plan.memory_size())),
       tokenAxes(context.tokenAxes()) {
-  // Before the step, what lives across steps is defined, and so are the inputs.
+  // Before a program, what lives across steps is defined, and so are its own
+  // inputs.
+  std::vector<bool> isInput(buffers.size());
+  for (const pb::Io &io : c.program().inputs())
+    isInput[io.buffer()] = true;
   for (uint32_t i = 0; i < buffers.size(); ++i) {
     const pb::Buffer &buffer = c.buffer(i);
     Tag tag;
-    if (buffer.kind() == pb::Buffer::PERSISTENT ||
-        buffer.kind() == pb::Buffer::INPUT) {
+    if (buffer.kind() == pb::Buffer::PERSISTENT || isInput[i]) {
       take(i);
       tag.content = Content::Data;
       tag.id = mixHash(1, i);
@@ -108,7 +111,7 @@ void Interpreter::runRegion(const RegionInfo &body) {
   }
   if (!settled && repeat - 2 > enough)
     c.fail("undefined-read",
-           "region " + std::to_string(body.index) +
+           c.programText() + "region " + std::to_string(body.index) +
                ": what its buffers hold still changes in kind after " +
                std::to_string(enough) + " iterations");
   runIteration(body, Variant::Last);

@@ -66,7 +66,7 @@ void RegionOperations::check() {
     if (status.isOk())
       status = checkBody(operation);
     if (!status.isOk())
-      c.failAt(rule, {index, static_cast<uint32_t>(i)},
+      c.failAt(rule, {index, static_cast<uint32_t>(i), c.programIndex},
                ": " + status.message());
   }
 }

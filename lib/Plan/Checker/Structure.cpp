@@ -380,9 +380,11 @@ void checkIo(Context &c, const pb::Io &io, bool input,
                   {"loss", 4}, {"grad_norm", 4}, {"count", 8}};
   std::string name = c.string(io.name());
   std::string where =
-      std::string(input ? "input" : "output") + " '" + name + "'";
+      c.programText() + (input ? "input" : "output") + " '" + name + "'";
   auto known = sizes.find(name);
-  if (known == sizes.end())
+  // Only a training step is told how to train and says how large gradients are.
+  if (known == sizes.end() ||
+      (!c.trains() && (name == "hyper" || name == "grad_norm")))
     return c.fail("structure", where + " is none that the runtime knows");
   if (seen[name]++)
     c.fail("structure", where + " is given twice");
@@ -401,10 +403,23 @@ void checkIo(Context &c, const pb::Io &io, bool input,
                             std::to_string(known->second));
 }
 
+/// The training step is once, body, update; an evaluation has no update, and
+/// what comes behind its body is once too.
+bool mayFollow(const Context &c, pb::Region::Kind previous,
+               pb::Region::Kind kind) {
+  if (c.trains())
+    return kind >= previous;
+  return kind == pb::Region::ONCE || kind == pb::Region::BODY;
+}
+
 void checkProgram(Context &c) {
   const pb::Program &program = c.program();
-  if (program.kind() != pb::Program::TRAIN_STEP)
+  if (c.programIndex == 0 && !c.trains())
     c.fail("unsupported", "program 0 must be a training step");
+  if (c.programIndex > 0 && program.kind() != pb::Program::EVAL)
+    c.fail("unsupported", "program " + std::to_string(c.programIndex) +
+                              " is of kind " + std::to_string(program.kind()) +
+                              ", expected EVAL");
   if (program.rotated())
     c.fail("unsupported", "rotated programs are not supported yet");
   std::map<std::string, int> seen;
@@ -413,15 +428,19 @@ void checkProgram(Context &c) {
   for (const pb::Io &io : program.outputs())
     checkIo(c, io, false, seen);
 
-  int previous = pb::Region::ONCE, bodies = 0;
+  pb::Region::Kind previous = pb::Region::ONCE;
+  int bodies = 0;
   for (int i = 0; i < program.regions_size(); ++i) {
     const pb::Region &region = program.regions(i);
-    std::string where = "region " + std::to_string(i);
+    std::string where = c.programText() + "region " + std::to_string(i);
     if (region.kind() == pb::Region::DRAIN)
       c.fail("unsupported", where + ": drain regions are not supported yet");
-    if (!pb::Region::Kind_IsValid(region.kind()) || region.kind() < previous)
-      c.fail("structure", where + ": the order of regions is once, body, "
-                                  "update");
+    if (!pb::Region::Kind_IsValid(region.kind()) ||
+        !mayFollow(c, previous, region.kind()))
+      c.fail("structure", where + (c.trains() ? ": the order of regions is "
+                                                "once, body, update"
+                                              : ": an evaluation has regions "
+                                                "once and body only"));
     previous = region.kind();
     bool body = region.kind() == pb::Region::BODY;
     bodies += body;
@@ -431,7 +450,8 @@ void checkProgram(Context &c) {
                               " times, expected " + std::to_string(repeat));
   }
   if (bodies != 1)
-    c.fail("structure", "program has " + std::to_string(bodies) +
+    c.fail("structure", c.programText() + "program has " +
+                            std::to_string(bodies) +
                             " body regions, expected one");
 }
 
@@ -453,11 +473,16 @@ void check::checkStructure(Context &c) {
   }
   ParameterTable(c).check();
   checkCommunicators(c);
-  if (c.plan.programs_size() != 1)
-    return c.fail("unsupported",
-                  "plan has " + std::to_string(c.plan.programs_size()) +
-                      " programs, expected one, the training step");
-  checkProgram(c);
-  if (c.report.findings.empty())
-    checkOperations(c);
+  int programs = c.plan.programs_size();
+  if (programs < 1 || programs > 2)
+    return c.fail("unsupported", "plan has " + std::to_string(programs) +
+                                     " programs, expected the training step "
+                                     "and at most one evaluation");
+  for (int i = 0; i < programs && !c.full(); ++i) {
+    c.programIndex = static_cast<uint32_t>(i);
+    checkProgram(c);
+    if (c.report.findings.empty())
+      checkOperations(c);
+  }
+  c.programIndex = 0;
 }

@@ -177,39 +177,43 @@ void Interpreter::update(const OperationInfo &info) {
   }
 }
 
-/// After the step every parameter is ready for the next one, and outputs hold
-/// whole values.
+/// After a step every parameter is ready for the next one, after another
+/// program as it was; outputs hold whole values.
 void Interpreter::checkEnd() {
+  const std::string atEnd = c.trains() ? "at the end of the step, "
+                                       : c.programText() + "at its end, ";
   auto expectVersion = [&](uint32_t p, uint32_t index) {
     const Contents &contents = buffers[index].contents;
     uint64_t size = c.buffer(index).size();
     Read value = contents.read({0, size, size, 0});
-    bool updated = !c.parameter(p).frozen();
+    bool updated = c.trains() && !c.parameter(p).frozen();
     if (!buffers[index].held || !value.defined || value.mixed ||
         value.content != Content::Weight || value.tag.parameter != p ||
         value.tag.updated != updated || value.base != 0 || value.valid != size)
       c.fail("weight-version",
-             "at the end of the step, " + c.bufferText(index) +
-                 " must hold the shard of " + c.parameterText(p) +
+             atEnd + c.bufferText(index) + " must hold the shard of " +
+                 c.parameterText(p) +
                  (updated ? " after its update" : " as it was") + ", found " +
                  (buffers[index].held ? describe(value)
                                       : std::string("its bytes taken")));
   };
   for (uint32_t p = 0; p < parameters.size() && !c.full(); ++p) {
     const pb::Parameter &parameter = c.parameter(p);
-    if (!parameter.frozen() && !parameters[p].updated)
+    if (c.trains() && !parameter.frozen() && !parameters[p].updated)
       c.fail("exactly-once", "the step does not update " + c.parameterText(p));
     expectVersion(p, parameter.compute_buffer());
     if (parameter.master_buffer_plus1())
       expectVersion(p, parameter.master_buffer_plus1() - 1);
   }
+  std::vector<bool> isOutput(buffers.size());
+  for (const pb::Io &io : c.program().outputs())
+    isOutput[io.buffer()] = true;
   for (uint32_t i = 0; i < buffers.size() && !c.full(); ++i) {
-    pb::Buffer::Kind kind = c.buffer(i).kind();
-    if (kind != pb::Buffer::PERSISTENT && kind != pb::Buffer::OUTPUT)
+    if (c.buffer(i).kind() != pb::Buffer::PERSISTENT && !isOutput[i])
       continue;
     uint64_t size = c.buffer(i).size();
     Read value = buffers[i].contents.read({0, size, size, 0});
-    std::string what = "at the end of the step, " + c.bufferText(i);
+    std::string what = atEnd + c.bufferText(i);
     if (!buffers[i].held || !value.defined)
       c.fail("undefined-read", what + " must hold a value, found bytes that "
                                       "nothing wrote or that were taken");

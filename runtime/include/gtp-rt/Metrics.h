@@ -8,9 +8,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace gtp::rt {
+
+struct EvalMetrics {
+  double loss = 0;     ///< mean over all counted labels of the text
+  uint64_t labels = 0; ///< counted ones
+};
 
 struct StepMetrics {
   uint64_t step = 0;  ///< from 1
@@ -19,10 +25,11 @@ struct StepMetrics {
   /// The gradient norm is not finite, so that the update changed nothing.
   bool skipped = false;
   double learningRate = 0;
-  uint64_t tokens = 0;    ///< read in this step by all ranks
-  double seconds = 0;     ///< of this step
-  double modelFlops = 0;  ///< of this step, all ranks
-  uint64_t peakBytes = 0; ///< device memory of a rank
+  uint64_t tokens = 0;             ///< read in this step by all ranks
+  double seconds = 0;              ///< of this step
+  double modelFlops = 0;           ///< of this step, all ranks
+  uint64_t peakBytes = 0;          ///< device memory of a rank
+  std::optional<EvalMetrics> eval; ///< after the update, of held-out text
 };
 
 /// One JSON object a step, each line written whole as its step ends, so that a
@@ -33,11 +40,15 @@ public:
   static StatusOr<MetricsWriter> create(const std::string &path,
                                         bool unchecked);
   Status write(const StepMetrics &metrics);
+  /// A line of an evaluation without a step, as step 0.
+  Status write(const EvalMetrics &metrics);
 
 private:
   struct Close {
     void operator()(std::FILE *file) const { std::fclose(file); }
   };
+  Status writeLine(const std::string &text);
+
   std::string path;
   bool unchecked = false;
   std::unique_ptr<std::FILE, Close> file;

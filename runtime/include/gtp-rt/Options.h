@@ -32,6 +32,13 @@ struct RunOptions {
   unsigned tokenBits = 8;          ///< 8: raw bytes
   std::string weights;
 
+  std::string evalData;   ///< empty: no evaluation
+  std::string evalLabels; ///< empty: the next token
+  /// Steps between evaluations; 0: only behind the last step.
+  uint64_t evalEvery = 0;
+  /// Global batches an evaluation reads at most; 0: all of the text.
+  uint64_t evalSteps = 0;
+
   uint64_t steps = 1;
   Hyperparameters hyper;
   Schedule schedule;

@@ -15,6 +15,7 @@
 #include "gtp/Support/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace gtp::rt {
@@ -55,13 +56,22 @@ public:
   uint32_t tokens = 0, labels = 0, hyper = 0;
   uint32_t loss = 0, gradNorm = 0;
 
+  /// The program that evaluates, and its buffers.
+  struct Eval {
+    uint32_t program = 0;
+    uint32_t tokens = 0, labels = 0;
+    uint32_t loss = 0, count = 0;
+  };
+  std::optional<Eval> eval; ///< if the plan has one
+
 private:
   Status findMesh();
   Status checkBatch() const;
   Status findBuffers();
-  /// The buffer of the input or output `name`, of `bytes` bytes.
-  Status findBuffer(const char *name, bool isInput, uint64_t bytes,
-                    uint32_t &buffer) const;
+  Status findEval(uint64_t idBytes);
+  /// The buffer of a program's input or output `name`, of `bytes` bytes.
+  Status findBuffer(uint32_t program, const char *name, bool isInput,
+                    uint64_t bytes, uint32_t &buffer) const;
 
   const plan::pb::Plan *plan = nullptr;
   uint64_t rankCount = 1;

@@ -13,7 +13,8 @@
 namespace gtp::rt {
 
 /// A file of events in a folder that `tensorboard --logdir` takes: the scalars
-/// loss, grad_norm and lr of each step, written whole as the step ends.
+/// loss, grad_norm and lr of each step, and eval_loss of those behind which
+/// there is an evaluation, written whole as the step ends.
 class TensorBoardWriter {
 public:
   /// Makes the folder if there is none. The file's name is of this time and

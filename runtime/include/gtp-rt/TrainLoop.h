@@ -23,15 +23,25 @@ struct TrainOptions {
   Schedule schedule;
   uint64_t seed = 0;
   uint64_t maxNonFinite = 3; ///< at least 1
+  /// Steps between evaluations; 0: only behind the last step.
+  uint64_t evalEvery = 0;
 };
 
 /// The `hyper` input of step `step` (from 1): lr, weight decay, beta1, beta2,
 /// eps, 1 - beta1^step, 1 - beta2^step, 0.
 std::array<float, 8> hyperInput(const Hyperparameters &hyper, uint64_t step);
 
-/// Tokens and labels of one rank's step, each [microbatches, micro_batch,
-/// sequence]. Microbatch j is samples [j*B/m, (j+1)*B/m) of the step, split
+/// Reads a sample of a global batch: its index in it, tokens and labels out.
+using SampleReader = std::function<void(uint64_t, int32_t *, int32_t *)>;
+
+/// Tokens and labels of one rank's part of a global batch, each [microbatches,
+/// micro_batch, sequence]. Microbatch j is samples [j*B/m, (j+1)*B/m), split
 /// over the data ranks in order.
+void fillBatch(const RunPlan &plan, uint64_t dataRank,
+               const SampleReader &readSample, std::vector<int32_t> &tokens,
+               std::vector<int32_t> &labels);
+
+/// `fillBatch` of a step's samples.
 void fillSamples(const RunPlan &plan, const TrainingData &data, uint64_t seed,
                  uint64_t step, uint64_t dataRank, std::vector<int32_t> &tokens,
                  std::vector<int32_t> &labels);
@@ -43,6 +53,8 @@ struct TrainHooks {
   std::function<Status()> lastGradients;
   /// Whether the run is to end with the step that is running; may be empty.
   std::function<bool()> stopRequested;
+  /// The loss of held-out text; may be empty.
+  std::function<StatusOr<EvalMetrics>()> evaluate;
   /// A text that names gradients that are not finite, when every reduced
   /// gradient is whole; may be empty.
   std::function<StatusOr<std::string>()> explainNonFinite;

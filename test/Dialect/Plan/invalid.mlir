@@ -372,3 +372,42 @@ plan.program @layout_of_more_dimensions mesh <gtp = 2> {
   // expected-error@+1 {{has 1 dimensions but a layout of 2}}
   plan.parameter @w [4] <[<4>, <1>]> normal uses 1 tensors ["w"] [4] compute %b
 }
+
+// -----
+
+plan.program @step mesh <gtp = 1> {
+  // expected-error @below {{'plan.subprogram' op is a training step, which is the program around it}}
+  plan.subprogram train_step {
+  }
+}
+
+// -----
+
+plan.program @step mesh <gtp = 1> {
+  plan.subprogram eval {
+    // expected-error @below {{'plan.stream' op}}
+    plan.stream compute
+  }
+}
+
+// -----
+
+plan.program @step mesh <gtp = 1> {
+  plan.subprogram eval {
+    // expected-error @below {{may not appear in a subprogram, which has buffers, inputs, outputs and regions only}}
+    builtin.module {}
+  }
+}
+
+// -----
+
+plan.program @step mesh <gtp = 1> {
+  plan.stream compute
+  %x = plan.buffer transient 64
+  plan.subprogram eval {
+    plan.region once {
+      // expected-error @below {{runs on stream 1 of a program with 1}}
+      %0 = plan.fill(%x <i8[64]>) stream 1
+    }
+  }
+}

@@ -50,4 +50,20 @@ plan.program @train_step mesh <dp = 2, gtp = 4> arena 65536 attributes {model = 
     %4 = plan.collective reduce_scatter @reduce(%full <f32[32x32]>, %grad <f32[8x32], accumulate>)
       wire bf16 accumulate f32 reduce max order ring ctas 8 chunk 4096 stream 2 after %0, %2
   }
+  // Buffers of a subprogram are its own; those around it are everybody's.
+  // CHECK: plan.subprogram eval {
+  plan.subprogram eval {
+    // CHECK-NEXT: %[[OWN:.*]] = plan.buffer transient 4096 "own" at 1024
+    %own = plan.buffer transient 4096 "own" at 1024
+    // CHECK-NEXT: plan.input "tokens" %{{.*}}
+    plan.input "tokens" %x
+    // CHECK-NEXT: plan.output "loss" %{{.*}}
+    plan.output "loss" %y
+    // CHECK-NEXT: plan.region body repeat 4 {
+    plan.region body repeat 4 {
+      // CHECK-NEXT: plan.collective all_gather @gather_gtp on @w(%{{.*}} <f32[8x32]>, %[[OWN]] <f32[32x32]>)
+      %g = plan.collective all_gather @gather_gtp on @w(%shard <f32[8x32]>, %own <f32[32x32]>)
+        wire f32 accumulate f32 stream 1
+    }
+  }
 }

@@ -4,7 +4,9 @@
 For each tiny model: config.json, weights.safetensors (random, float32), tokens.bin,
 labels.bin, options.txt where gtp-opt needs more than the config, and
 reference.safetensors, which holds the gradient of every parameter and the loss (tensor
-"loss"), computed by `transformers` in float32 on the samples that `gtp-run --seed=3` draws for step 1.
+"loss"), computed by `transformers` in float32 on the samples that `gtp-run --seed=3` draws
+for step 1. eval.json, for test/Run/held_out.py, has the loss of the whole text in windows
+one behind the other, the last one shorter, and how many labels count.
 
     pip install torch transformers safetensors
     test/Run/Inputs/make_torch_reference.py test/Run/Inputs/torch [MODEL...]
@@ -92,6 +94,22 @@ def logits_of(model, ids, separator):
                  use_cache=False).logits
 
 
+def held_out(model, tokens, labels, separator):
+    """The loss of windows one behind the other, and the number of counted labels."""
+    total, count = 0.0, 0
+    for begin in range(0, len(tokens) - 1, SEQUENCE):
+        end = min(begin + SEQUENCE, len(tokens) - 1)
+        ids = torch.tensor(tokens[begin:end].astype(np.int64))[None]
+        targets = torch.tensor(labels[begin + 1:end + 1].astype(np.int64))
+        if separator is not None:
+            targets[ids[0] == separator] = -100
+        with torch.no_grad():
+            logits = logits_of(model, ids, separator)[0]
+        total += F.cross_entropy(logits.double(), targets, ignore_index=-100, reduction="sum").item()
+        count += int((targets != -100).sum())
+    return {"loss": total / count, "labels": count}
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     for number, (name, config) in enumerate(MODELS.items()):
@@ -134,6 +152,7 @@ def main():
         reference = {k: v.grad.contiguous() for k, v in names.items()}
         reference["loss"] = loss.detach().reshape(1)
         save_file(reference, out / "reference.safetensors")
+        (out / "eval.json").write_text(json.dumps(held_out(model, tokens, labels, separator)) + "\n")
         print(f"{name}: loss {loss.item():.6f}, {sum(p.numel() for p in names.values())} parameters, "
               f"torch {torch.__version__}, transformers {transformers.__version__}")
 

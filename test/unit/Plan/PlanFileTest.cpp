@@ -57,7 +57,7 @@ TEST(PlanFile, RefusesWithTheReason) {
             "or was changed; compile it again");
   pb::Plan newer = plan;
   newer.set_schema_version(kSchemaVersion + 1);
-  EXPECT_NE(message(newer).find("schema version 2"), std::string::npos);
+  EXPECT_NE(message(newer).find("schema version 3"), std::string::npos);
   EXPECT_EQ(parsePlan("").message(),
             "not a plan, or cut short: expected a file that gtp-opt "
             "--emit=plan wrote, found 0 bytes that do not parse as one");

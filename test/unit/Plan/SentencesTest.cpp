@@ -378,5 +378,6 @@ TEST(Sentences, PlansOfSeveralRanks) {
   says({&plan, &other}, "only one of them has it");
   other = plan;
   collective(other, "head.gather")->set_chunk_bytes(64);
-  says({&plan, &other}, "collective 1 is 'BODY x 1 ALWAYS ALL_GATHER");
+  says({&plan, &other},
+       "collective 1 is 'TRAIN_STEP BODY x 1 ALWAYS ALL_GATHER");
 }

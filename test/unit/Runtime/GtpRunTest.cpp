@@ -231,6 +231,12 @@ TEST_F(GtpRunTest, AnIllegalPlanIsRefusedUnlessUnchecked) {
       << result.text;
 }
 
+TEST_F(GtpRunTest, APlanThatCannotEvaluateIsNamed) {
+  expectError(run(plan + " " + data + " --eval-" + data.substr(2)),
+              plan + ": has no program that evaluates, which --eval-data "
+                     "needs; compile the model again with gtp-opt");
+}
+
 TEST_F(GtpRunTest, WrongInputsAreErrorsOfOneLine) {
   for (const std::string &arguments :
        {std::string(), folder.path("absent") + " --verify-only", plan,

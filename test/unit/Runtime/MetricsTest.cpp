@@ -35,10 +35,24 @@ TEST(Metrics, ALineHoldsTheDocumentedKeys) {
       R"("tokens_per_s":200.0,"step_ms":500.0,"model_tflops":2.0,"peak_bytes":4096)";
   EXPECT_EQ(written(metrics, false), line + "}\n");
   EXPECT_EQ(written(metrics, true), line + ",\"unchecked\":true}\n");
+  metrics.eval = EvalMetrics{2.25, 64};
+  EXPECT_EQ(written(metrics, false),
+            line + ",\"eval_loss\":2.25,\"eval_labels\":64}\n");
+  metrics.eval.reset();
   metrics.skipped = true;
   EXPECT_EQ(written(metrics, false), line + ",\"skipped\":true}\n");
   metrics.loss = NAN;
   EXPECT_NE(written(metrics, false).find("\"loss\":null"), std::string::npos);
+}
+
+TEST(Metrics, AnEvaluationAloneIsALineOfStepZero) {
+  TemporaryFolder folder;
+  auto writer = MetricsWriter::create(folder.path("m"), true);
+  ASSERT_TRUE(writer.isOk()) << writer.message();
+  EXPECT_TRUE(writer->write(EvalMetrics{1.5, 7}).isOk());
+  EXPECT_EQ(TemporaryFolder::read(folder.path("m")),
+            "{\"step\":0,\"eval_loss\":1.5,\"eval_labels\":7,\"unchecked\":"
+            "true}\n");
 }
 
 TEST(Metrics, AnUnwritablePathIsNamed) {

@@ -126,6 +126,40 @@ TEST(Options, DataIsRepeatedWithWeights) {
             "--metrics=b: is also --data; an output needs a file of its own");
 }
 
+TEST(Options, HeldOutTextIsATextOfItsOwn) {
+  auto line = parse({"p", "--data=d", "--eval-data=e.idx", "--eval-labels=l",
+                     "--eval-every=3", "--eval-steps=2"});
+  ASSERT_TRUE(line.isOk()) << line.message();
+  EXPECT_EQ(line->options.evalData, "e.idx");
+  EXPECT_EQ(line->options.evalLabels, "l");
+  EXPECT_EQ(line->options.evalEvery, 3u);
+  EXPECT_EQ(line->options.evalSteps, 2u);
+  EXPECT_EQ(error({"p", "--steps=0", "--eval-data=e"}), "");
+  EXPECT_EQ(error({"p", "--data=d.idx", "--eval-data=e", "--token-bits=16"}),
+            "");
+  for (const char *option :
+       {"--eval-labels=l", "--eval-every=3", "--eval-steps=2"})
+    EXPECT_EQ(error({"p", "--data=d", option}),
+              std::string(option) +
+                  ": needs --eval-data, the text to evaluate on");
+  for (const char *option : {"--eval-every=0", "--eval-every=x",
+                             "--eval-steps=0", "--eval-steps=-1"})
+    EXPECT_EQ(error({"p", "--data=d", "--eval-data=e", option}),
+              std::string(option) + ": expected an integer, 1 or more");
+  EXPECT_EQ(error({"p", "--steps=0", "--eval-data=e", "--eval-every=2"}),
+            "--eval-every=2: there are no steps with --steps=0, which "
+            "evaluates once; leave the option out");
+  EXPECT_EQ(error({"p", "--steps=0", "--eval-data=e.idx", "--token-bits=16"}),
+            "--token-bits=16: the index e.idx says how wide ids are; leave the "
+            "option out");
+  EXPECT_EQ(error({"p", "--data=d", "--eval-data=e.idx", "--metrics=e.bin"}),
+            "--metrics=e.bin: is also --eval-data; an output needs a file of "
+            "its own");
+  EXPECT_EQ(error({"p", "--data=d", "--eval-data=e", "--dump-weights=e"}),
+            "--dump-weights=e: is also --eval-data; an output needs a file of "
+            "its own");
+}
+
 TEST(Options, HelpAndVersionPrint) {
   auto help = parse({"--help"});
   ASSERT_TRUE(help.isOk()) << help.message();
@@ -211,8 +245,9 @@ TEST(Options, WhatCannotBeTogetherIsRefused) {
             "no plan given; usage: gtp-run PLAN [options], gtp-run --help "
             "lists them");
   EXPECT_EQ(error({"p"}),
-            "--data is not given; training reads a file of tokens "
-            "(--steps=0 only initializes, --verify-only only checks)");
+            "--data is not given; training reads a file of tokens (--steps=0 "
+            "only initializes, and evaluates with --eval-data; --verify-only "
+            "only checks)");
   EXPECT_EQ(error({"p", "--steps=0"}), "");
   EXPECT_EQ(error({"p", "--verify-only"}), "");
   EXPECT_EQ(error({"p", "--verify-only", "--lr-schedule=const:9"}), "");

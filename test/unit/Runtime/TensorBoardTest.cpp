@@ -73,9 +73,13 @@ TEST(TensorBoard, AStepIsAnEventOfItsScalars) {
   metrics.step = 300;
   metrics.loss = NAN;
   ASSERT_TRUE(writer->write(metrics).isOk());
+  metrics.step = 4;
+  metrics.loss = 2.5f;
+  metrics.eval = EvalMetrics{1.25, 7};
+  ASSERT_TRUE(writer->write(metrics).isOk());
 
   std::vector<std::string> found = events(path);
-  ASSERT_EQ(found.size(), 3u);
+  ASSERT_EQ(found.size(), 4u);
   // Each starts with the time, a double of field 1: 9 bytes.
   EXPECT_EQ(found[0].substr(9), "\x1a\x0d"
                                 "brain.Event:2");
@@ -84,6 +88,9 @@ TEST(TensorBoard, AStepIsAnEventOfItsScalars) {
   EXPECT_EQ(found[1].substr(9),
             std::string("\x10\x03\x2a") + char(scalars.size()) + scalars);
   EXPECT_EQ(found[2].substr(9, 3), "\x10\xac\x02");
+  scalars += scalar("eval_loss", 1.25f);
+  EXPECT_EQ(found[3].substr(9),
+            std::string("\x10\x04\x2a") + char(scalars.size()) + scalars);
 }
 
 TEST(TensorBoard, AnImpossibleFolderIsNamed) {

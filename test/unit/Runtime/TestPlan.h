@@ -100,6 +100,17 @@ public:
     return *parameter;
   }
 
+  /// A second program, the evaluation, with the same inputs.
+  void addEval() {
+    using namespace plan::pb;
+    Program *program = plan.add_programs();
+    program->set_kind(Program::EVAL);
+    for (int i = 0; i < 2; ++i)
+      *program->add_inputs() = plan.programs(0).inputs(i);
+    addIo(program->add_outputs(), "loss", 4);
+    addIo(program->add_outputs(), "count", 8);
+  }
+
   plan::pb::Plan plan;
 
 private:
@@ -137,9 +148,10 @@ public:
     std::memcpy(destination, bytes.data() + offset, size);
     return Status::ok();
   }
-  Status runStep(uint32_t,
+  Status runStep(uint32_t program,
                  const std::function<Status()> &beforeUpdate) override {
     ++steps;
+    programs.push_back(program);
     if (onStep)
       onStep();
     return beforeUpdate ? beforeUpdate() : Status::ok();
@@ -154,6 +166,7 @@ public:
 
   uint64_t ranks;
   uint64_t steps = 0;
+  std::vector<uint32_t> programs; ///< of each step
   std::function<void()> onStep;
   std::map<std::pair<uint64_t, uint32_t>, std::vector<uint8_t>> memory;
 };

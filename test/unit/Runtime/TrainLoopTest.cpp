@@ -156,6 +156,35 @@ TEST_F(TrainLoopTest, AStopTooLateForTheGradientsTakesOneMoreStep) {
   EXPECT_EQ(gradientsAt, std::vector<uint64_t>{4});
 }
 
+TEST_F(TrainLoopTest, EvaluationsComeWhenTheyAreDueAndBehindTheLastStep) {
+  std::vector<uint64_t> evaluated;
+  hooks.evaluate = [&]() -> StatusOr<EvalMetrics> {
+    evaluated.push_back(backend.steps);
+    return EvalMetrics{double(backend.steps), 3};
+  };
+  ASSERT_TRUE(run(5, 1, 1).isOk());
+  EXPECT_EQ(evaluated, std::vector<uint64_t>{5});
+  evaluated.clear();
+  seen.clear();
+  options.evalEvery = 2;
+  ASSERT_TRUE(run(5, 1, 1).isOk());
+  EXPECT_EQ(evaluated, (std::vector<uint64_t>{2, 4, 5}));
+  std::vector<bool> has;
+  for (const StepMetrics &metrics : seen)
+    has.push_back(metrics.eval.has_value());
+  EXPECT_EQ(has, (std::vector<bool>{false, true, false, true, true}));
+  EXPECT_EQ(seen[3].eval->loss, 4);
+  // A stop ends the run with one.
+  evaluated.clear();
+  hooks.stopRequested = [&] { return backend.steps == 3; };
+  ASSERT_TRUE(run(9, 1, 1).isOk());
+  EXPECT_EQ(evaluated, (std::vector<uint64_t>{2, 3}));
+  hooks.evaluate = []() -> StatusOr<EvalMetrics> {
+    return Status::error("no memory");
+  };
+  EXPECT_EQ(run(5, 1, 1).message(), "step 2: no memory");
+}
+
 TEST_F(TrainLoopTest, NonFiniteStepsInARowEndTheRun) {
   const std::string advice = "; a lower --lr, or clipping (--clip-norm of "
                              "gtp-opt), may help";
