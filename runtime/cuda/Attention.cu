@@ -100,13 +100,23 @@ struct Score {
   }
 };
 
-__device__ bool sees(const AttentionShape &s, uint64_t query, uint64_t key) {
+/// `starts` of the sequence's documents may be null.
+__device__ bool sees(const AttentionShape &s, const int32_t *starts,
+                     uint64_t query, uint64_t key) {
   return query < s.length && key < s.length && (!s.causal || key <= query) &&
-         (s.window == 0 || key + s.window > query);
+         (s.window == 0 || key + s.window > query) &&
+         (!starts || static_cast<int64_t>(key) >= starts[query]);
 }
-/// Keys [first, last) are all that queries [begin, end) can see.
-__device__ uint64_t firstKey(const AttentionShape &s, uint64_t begin) {
-  return s.window && begin >= s.window ? begin + 1 - s.window : 0;
+/// Keys [first, last) are all that kWarps queries from `begin` on can see.
+__device__ uint64_t firstKey(const AttentionShape &s, const int32_t *starts,
+                             uint64_t begin) {
+  uint64_t key = s.window && begin >= s.window ? begin + 1 - s.window : 0;
+  if (!starts)
+    return key;
+  int64_t least = static_cast<int64_t>(begin);
+  for (uint64_t i = begin; i < begin + kWarps && i < s.length; ++i)
+    least = min(least, static_cast<int64_t>(starts[i]));
+  return max(key, static_cast<uint64_t>(max(least, int64_t(0))));
 }
 __device__ uint64_t lastKey(const AttentionShape &s, uint64_t end) {
   return s.causal && end < s.length ? end : s.length;
@@ -129,13 +139,16 @@ struct Place {
 template <unsigned kParts, typename T>
 __global__ void __launch_bounds__(kWarps * 32)
     forwardKernel(AttentionShape s, View<const T> q, View<const T> k,
-                  View<const T> v, View<T> out, float *lse) {
+                  View<const T> v, View<T> out, float *lse,
+                  const int32_t *starts) {
   extern __shared__ float shared[];
   const auto head = static_cast<unsigned>(s.head);
   float *keys = shared, *values = keys + kTile * (head + 1);
   float *queries = values + kTile * (head + 1);
   Place p(s.heads);
   const uint64_t first = p.batch * s.length;
+  if (starts)
+    starts += first;
   const uint64_t kvColumn = p.head / (s.heads / s.kvHeads) * head;
   const bool active = p.row < s.length;
   float *query = queries + p.warp * head;
@@ -144,13 +157,13 @@ __global__ void __launch_bounds__(kWarps * 32)
 
   float result[kParts] = {}, most = -INFINITY, sum = 0;
   const uint64_t end = lastKey(s, p.begin + kWarps);
-  for (uint64_t tile = firstKey(s, p.begin) / kTile * kTile; tile < end;
+  for (uint64_t tile = firstKey(s, starts, p.begin) / kTile * kTile; tile < end;
        tile += kTile) {
     __syncthreads();
     loadTile(keys, k, first, kvColumn, tile, s.length, head);
     loadTile(values, v, first, kvColumn, tile, s.length, head);
     __syncthreads();
-    bool visible = sees(s, p.row, tile + threadIdx.x % 32);
+    bool visible = sees(s, starts, p.row, tile + threadIdx.x % 32);
     float score =
         visible ? Score(s, dotTile(query, keys, head)).value : -INFINITY;
     float next = fmaxf(most, warpMaximum(score));
@@ -192,7 +205,7 @@ template <unsigned kParts, typename T>
 __global__ void __launch_bounds__(kWarps * 32)
     queryGradKernel(AttentionShape s, View<const T> dout, View<const T> q,
                     View<const T> k, View<const T> v, const float *lse,
-                    const float *inner, View<T> dq) {
+                    const float *inner, View<T> dq, const int32_t *starts) {
   extern __shared__ float shared[];
   const auto head = static_cast<unsigned>(s.head);
   float *keys = shared, *values = keys + kTile * (head + 1);
@@ -200,6 +213,8 @@ __global__ void __launch_bounds__(kWarps * 32)
   float *grad = query + head;
   Place p(s.heads);
   const uint64_t first = p.batch * s.length;
+  if (starts)
+    starts += first;
   const uint64_t kvColumn = p.head / (s.heads / s.kvHeads) * head;
   const bool active = p.row < s.length;
   for (unsigned i = threadIdx.x % 32; i < head; i += 32) {
@@ -212,7 +227,7 @@ __global__ void __launch_bounds__(kWarps * 32)
 
   float result[kParts] = {};
   const uint64_t end = lastKey(s, p.begin + kWarps);
-  for (uint64_t tile = firstKey(s, p.begin) / kTile * kTile; tile < end;
+  for (uint64_t tile = firstKey(s, starts, p.begin) / kTile * kTile; tile < end;
        tile += kTile) {
     __syncthreads();
     loadTile(keys, k, first, kvColumn, tile, s.length, head);
@@ -221,7 +236,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     float weight = 0;
     Score score(s, dotTile(query, keys, head));
     float product = dotTile(grad, values, head);
-    if (sees(s, p.row, tile + threadIdx.x % 32))
+    if (sees(s, starts, p.row, tile + threadIdx.x % 32))
       weight = expf(score.value - norm) * (product - dot) * score.slope;
     addTile<kParts>(result, weight, keys, head);
   }
@@ -234,7 +249,8 @@ template <unsigned kParts, typename T>
 __global__ void __launch_bounds__(kWarps * 32)
     keyGradKernel(AttentionShape s, View<const T> dout, View<const T> q,
                   View<const T> k, View<const T> v, const float *lse,
-                  const float *inner, View<T> dk, View<T> dv) {
+                  const float *inner, View<T> dk, View<T> dv,
+                  const int32_t *starts) {
   extern __shared__ float shared[];
   const auto head = static_cast<unsigned>(s.head);
   float *queries = shared, *grads = queries + kTile * (head + 1);
@@ -242,6 +258,8 @@ __global__ void __launch_bounds__(kWarps * 32)
   float *value = key + head;
   Place p(s.kvHeads);
   const uint64_t first = p.batch * s.length, column = p.head * head;
+  if (starts)
+    starts += first;
   const bool active = p.row < s.length;
   for (unsigned i = threadIdx.x % 32; i < head; i += 32) {
     key[i] = active ? toFloat(k.row(first + p.row)[column + i]) : 0;
@@ -266,7 +284,7 @@ __global__ void __launch_bounds__(kWarps * 32)
       float weight = 0, slope = 0;
       Score score(s, dotTile(key, queries, head));
       float product = dotTile(value, grads, head);
-      if (active && sees(s, query, p.row)) {
+      if (active && sees(s, starts, query, p.row)) {
         weight = expf(score.value - lse[at]);
         slope = weight * (product - inner[at]) * score.slope;
       }
@@ -316,13 +334,14 @@ cudaError_t launch(Kernel kernel, const AttentionShape &s, uint64_t heads,
 cudaError_t gtp::rt::cuda::attention(const AttentionShape &s, const Tensor &q,
                                      const Tensor &k, const Tensor &v,
                                      const Tensor &out, float *lse,
+                                     const int32_t *starts,
                                      cudaStream_t stream) {
   return withType(q.type, [&](auto zero) {
     using T = decltype(zero);
     return withParts(s.head, [&](auto parts) {
       return launch(forwardKernel<parts(), T>, s, s.heads, 1, stream,
                     View<const T>(q), View<const T>(k), View<const T>(v),
-                    View<T>(out), lse);
+                    View<T>(out), lse, starts);
     });
   });
 }
@@ -332,7 +351,9 @@ cudaError_t gtp::rt::cuda::attentionGrad(const AttentionShape &s,
                                          const Tensor &k, const Tensor &v,
                                          const Tensor &out, const float *lse,
                                          const Tensor &dq, const Tensor &dk,
-                                         const Tensor &dv, float *workspace,
+                                         const Tensor &dv,
+                                         const int32_t *starts,
+                                         float *workspace,
                                          cudaStream_t stream) {
   return withType(q.type, [&](auto zero) {
     using T = decltype(zero);
@@ -345,12 +366,13 @@ cudaError_t gtp::rt::cuda::attentionGrad(const AttentionShape &s,
       cudaError_t queries =
           launch(queryGradKernel<parts(), T>, s, s.heads, 2, stream,
                  View<const T>(dout), View<const T>(q), View<const T>(k),
-                 View<const T>(v), lse, workspace, View<T>(dq));
+                 View<const T>(v), lse, workspace, View<T>(dq), starts);
       if (queries != cudaSuccess)
         return queries;
       return launch(keyGradKernel<parts(), T>, s, s.kvHeads, 2, stream,
                     View<const T>(dout), View<const T>(q), View<const T>(k),
-                    View<const T>(v), lse, workspace, View<T>(dk), View<T>(dv));
+                    View<const T>(v), lse, workspace, View<T>(dk), View<T>(dv),
+                    starts);
     });
   });
 }

@@ -195,6 +195,10 @@ Status CudaBackend::faultFound() const {
   switch (fault->kind) {
   case Fault::None:
     return Status::ok();
+  case Fault::BadStart:
+    return Status::error("the document of token " + position +
+                         " of a sequence starts at " + value +
+                         ", expected an index from 0 to the token's");
   case Fault::BadId:
     return Status::error("token id " + value + " at position " + position +
                          " is outside the table's " + limit + " rows");

@@ -122,6 +122,20 @@ __device__ inline void report(Fault *fault, Fault::Kind kind, int32_t value,
   atomicExch_system(&fault->kind, uint32_t(kind));
 }
 
+/// The position of a row.
+__device__ inline uint64_t positionOf(const Positions &positions,
+                                      uint64_t row) {
+  uint64_t index = row % positions.length;
+  if (!positions.starts)
+    return index;
+  int32_t start = positions.starts[row];
+  if (start < 0 || static_cast<uint64_t>(start) > index) {
+    report(positions.fault, Fault::BadStart, start, index, 0);
+    return index;
+  }
+  return index - static_cast<uint64_t>(start);
+}
+
 } // namespace gtp::rt::cuda
 
 #endif // GTP_RUNTIME_CUDA_DEVICE_CUH

@@ -113,7 +113,7 @@ __global__ void fillKernel(View<T> out, uint64_t rows, uint64_t columns,
 template <typename T>
 __global__ void ropeKernel(View<const T> x, View<T> y, const float *cosines,
                            const float *sines, uint64_t rows, uint64_t columns,
-                           uint64_t positions, uint64_t head, uint64_t half,
+                           Positions positions, uint64_t head, uint64_t half,
                            float sign) {
   // A column is a pair of features, or one that stays.
   const uint64_t pairs = head - half, perRow = columns / head * pairs;
@@ -125,11 +125,36 @@ __global__ void ropeKernel(View<const T> x, View<T> y, const float *cosines,
       out[i + half] = in[i + half];
       continue;
     }
-    uint64_t at = row % positions * half + i;
+    uint64_t at = positionOf(positions, row) * half + i;
     float low = toFloat(in[i]), high = toFloat(in[i + half]);
     float cosine = cosines[at], sine = sign * sines[at];
     out[i] = fromFloat<T>(low * cosine - high * sine);
     out[i + half] = fromFloat<T>(high * cosine + low * sine);
+  }
+}
+
+/// A warp has a row, and 32 tokens of it at a time.
+__global__ void documentStartsKernel(const int32_t *tokens, int32_t *starts,
+                                     uint64_t rows, uint64_t length,
+                                     int32_t separator) {
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned upToLane = ~0u >> (31 - lane);
+  const uint64_t warps = uint64_t(gridDim.x) * blockDim.x / 32;
+  uint64_t row = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  for (; row < rows; row += warps) {
+    const int32_t *in = tokens + row * length;
+    int32_t start = 0; // of the document that goes on
+    for (uint64_t begin = 0; begin < length; begin += 32) {
+      const uint64_t t = begin + lane;
+      bool first = t > 0 && t < length && in[t - 1] == separator;
+      unsigned firsts = __ballot_sync(~0u, first);
+      auto last = [&](unsigned bits) {
+        return bits ? static_cast<int32_t>(begin + 31 - __clz(bits)) : start;
+      };
+      if (t < length)
+        starts[row * length + t] = last(firsts & upToLane);
+      start = last(firsts);
+    }
   }
 }
 
@@ -312,7 +337,7 @@ cudaError_t gtp::rt::cuda::fillPattern(const Tensor &out, unsigned elementBytes,
 
 cudaError_t gtp::rt::cuda::rope(const Tensor &x, const Tensor &y,
                                 const float *cosines, const float *sines,
-                                uint64_t positions, uint64_t head,
+                                const Positions &positions, uint64_t head,
                                 uint64_t half, bool inverse,
                                 cudaStream_t stream) {
   Grid grid(x.rows, x.columns / head * (head - half));
@@ -323,4 +348,16 @@ cudaError_t gtp::rt::cuda::rope(const Tensor &x, const Tensor &y,
         positions, head, half, inverse ? -1.0f : 1.0f);
     return cudaGetLastError();
   });
+}
+
+cudaError_t gtp::rt::cuda::documentStarts(const int32_t *tokens,
+                                          int32_t *starts, uint64_t rows,
+                                          uint64_t length, int32_t separator,
+                                          cudaStream_t stream) {
+  constexpr unsigned kRowsABlock = 4;
+  uint64_t blocks = (rows + kRowsABlock - 1) / kRowsABlock;
+  documentStartsKernel<<<static_cast<unsigned>(blocks < 4096 ? blocks : 4096),
+                         kRowsABlock * 32, 0, stream>>>(tokens, starts, rows,
+                                                        length, separator);
+  return cudaGetLastError();
 }

@@ -68,10 +68,18 @@ __global__ void sumIds(View<const T> dy, const int32_t *ids,
 template <typename T>
 __global__ void addRowsKernel(View<const T> x, View<const T> table, View<T> y,
                               uint64_t rows, uint64_t columns,
-                              uint64_t period) {
+                              Positions positions) {
   GTP_FOR_EACH_ELEMENT(row, rows, i, columns)
-  y.row(row)[i] = fromFloat<T>(toFloat(x.row(row)[i]) +
-                               toFloat(table.row(row % period)[i]));
+  y.row(row)[i] =
+      fromFloat<T>(toFloat(x.row(row)[i]) +
+                   toFloat(table.row(positionOf(positions, row))[i]));
+}
+
+__global__ void positionsKernel(Positions positions, int32_t *ids,
+                                uint64_t rows) {
+  uint64_t row = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (row < rows)
+    ids[row] = static_cast<int32_t>(positionOf(positions, row));
 }
 
 /// Chunks of rows that are summed apart, if there is one position only.
@@ -189,14 +197,14 @@ cudaError_t gtp::rt::cuda::embeddingGrad(const Tensor &dy, const int32_t *ids,
 }
 
 cudaError_t gtp::rt::cuda::addRows(const Tensor &x, const Tensor &table,
-                                   const Tensor &y, uint64_t period,
+                                   const Tensor &y, const Positions &positions,
                                    cudaStream_t stream) {
   Grid grid(x.rows, x.columns);
   return withType(x.type, [&](auto zero) {
     using T = decltype(zero);
     addRowsKernel<T><<<grid.blocks, grid.threads, 0, stream>>>(
         View<const T>(x), View<const T>(table), View<T>(y), x.rows, x.columns,
-        period);
+        positions);
     return cudaGetLastError();
   });
 }
@@ -228,4 +236,28 @@ cudaError_t gtp::rt::cuda::sumRows(const Tensor &dy, const Tensor &table,
         table.add);
     return cudaGetLastError();
   });
+}
+
+uint64_t gtp::rt::cuda::sumPositionsWorkspace(uint64_t rows) {
+  return roundUp(rows * sizeof(int32_t)) + embeddingGradWorkspace(rows);
+}
+
+cudaError_t gtp::rt::cuda::sumPositions(const Tensor &dy, const Tensor &table,
+                                        const Positions &positions,
+                                        void *workspace,
+                                        uint64_t workspaceBytes,
+                                        cudaStream_t stream) {
+  // As a table whose ids are positions.
+  auto *ids = static_cast<int32_t *>(workspace);
+  uint64_t taken = roundUp(dy.rows * sizeof(int32_t));
+  if (taken > workspaceBytes)
+    return cudaErrorMemoryAllocation;
+  positionsKernel<<<static_cast<unsigned>((dy.rows + 255) / 256), 256, 0,
+                    stream>>>(positions, ids, dy.rows);
+  cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess)
+    return error;
+  return embeddingGrad(dy, ids, table,
+                       static_cast<std::byte *>(workspace) + taken,
+                       workspaceBytes - taken, positions.fault, stream);
 }

@@ -33,11 +33,19 @@ struct Tensor {
 /// A mistake that only the device can see, in host memory that it writes. The
 /// first of a run stays.
 struct Fault {
-  enum Kind : uint32_t { None, BadId, BadLabel };
+  enum Kind : uint32_t { None, BadId, BadLabel, BadStart };
   uint32_t kind;
   int32_t value;
   uint64_t position;
   uint64_t limit; ///< rows of the table, or classes
+};
+
+/// Positions of rows [B, T]: the index along T, less `starts` of the row, where
+/// its document starts, if there are any.
+struct Positions {
+  uint64_t length; ///< T
+  const int32_t *starts = nullptr;
+  Fault *fault = nullptr; ///< of a start that is no index up to its row's
 };
 
 //===-- Elementwise.cu ----------------------------------------------------===//
@@ -67,11 +75,15 @@ cudaError_t addAll(const Tensor *inputs, size_t count, const Tensor &out,
 cudaError_t fillPattern(const Tensor &out, unsigned elementBytes,
                         uint64_t pattern, cudaStream_t stream);
 
-/// `head` features a head, of which 2 * `half` turn; tables are [positions,
-/// half].
+/// `head` features a head, of which 2 * `half` turn; tables are [T, half].
 cudaError_t rope(const Tensor &x, const Tensor &y, const float *cosines,
-                 const float *sines, uint64_t positions, uint64_t head,
+                 const float *sines, const Positions &positions, uint64_t head,
                  uint64_t half, bool inverse, cudaStream_t stream);
+
+/// Of each row of tokens.
+cudaError_t documentStarts(const int32_t *tokens, int32_t *starts,
+                           uint64_t rows, uint64_t length, int32_t separator,
+                           cudaStream_t stream);
 
 //===-- Norm.cu -----------------------------------------------------------===//
 
@@ -102,14 +114,20 @@ cudaError_t embeddingGrad(const Tensor &dy, const int32_t *ids,
                           uint64_t workspaceBytes, Fault *fault,
                           cudaStream_t stream);
 
-/// y = x + row (row % period) of table.
+/// y = x + the row of table that the row's position names.
 cudaError_t addRows(const Tensor &x, const Tensor &table, const Tensor &y,
-                    uint64_t period, cudaStream_t stream);
+                    const Positions &positions, cudaStream_t stream);
 uint64_t sumRowsWorkspace(uint64_t rows, uint64_t columns, uint64_t period);
 /// Row p < period of table is the sum of rows p, p + period, ... of dy, other
 /// rows are 0, or stay if they add.
 cudaError_t sumRows(const Tensor &dy, const Tensor &table, uint64_t period,
                     double *workspace, cudaStream_t stream);
+uint64_t sumPositionsWorkspace(uint64_t rows);
+/// Row p of table is the sum of rows of dy whose position is p, in their order,
+/// other rows are 0, or stay if they add. For positions with starts.
+cudaError_t sumPositions(const Tensor &dy, const Tensor &table,
+                         const Positions &positions, void *workspace,
+                         uint64_t workspaceBytes, cudaStream_t stream);
 
 //===-- Loss.cu -----------------------------------------------------------===//
 
@@ -150,14 +168,16 @@ struct AttentionShape {
   uint64_t window; ///< 0: none
   float softcap;   ///< 0: none
 };
+/// `starts` may be null.
 cudaError_t attention(const AttentionShape &shape, const Tensor &q,
                       const Tensor &k, const Tensor &v, const Tensor &out,
-                      float *lse, cudaStream_t stream);
+                      float *lse, const int32_t *starts, cudaStream_t stream);
 /// `workspace` holds a float for each of lse.
 cudaError_t attentionGrad(const AttentionShape &shape, const Tensor &dout,
                           const Tensor &q, const Tensor &k, const Tensor &v,
                           const Tensor &out, const float *lse, const Tensor &dq,
-                          const Tensor &dk, const Tensor &dv, float *workspace,
+                          const Tensor &dk, const Tensor &dv,
+                          const int32_t *starts, float *workspace,
                           cudaStream_t stream);
 
 //===-- Reduce.cu ---------------------------------------------------------===//

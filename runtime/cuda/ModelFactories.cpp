@@ -43,10 +43,22 @@ static StatusOr<KernelBody> makeLinearWgrad(const Site &site) {
 
 //===-- attention, rope ---------------------------------------------------===//
 
-static StatusOr<AttentionShape> attentionShape(const Site &site, size_t query,
-                                               size_t operands) {
+namespace {
+/// The operand `starts`, which a call may lack.
+struct Starts {
+  bool given;
+  size_t index;
+
+  Starts(const Site &site, size_t index)
+      : given(index < site.count()), index(index) {}
+  const int32_t *in(const KernelCall &call) const {
+    return given ? call.as<const int32_t>(index) : nullptr;
+  }
+};
+} // namespace
+
+static StatusOr<AttentionShape> attentionShape(const Site &site, size_t query) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  GTP_RETURN_IF_ERROR(site.needCount(operands));
   AttentionShape s;
   s.batch = site.dim(query, 0);
   s.length = site.dim(query, 1);
@@ -69,27 +81,28 @@ static StatusOr<AttentionShape> attentionShape(const Site &site, size_t query,
 }
 
 static StatusOr<KernelBody> makeAttention(const Site &site) {
-  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 0, 6));
+  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 0));
   return KernelBody([context = &site.context, s, q = Slot(site, 0),
-                     k = Slot(site, 1), v = Slot(site, 2),
-                     out = Slot(site, 3)](const KernelCall &call) {
+                     k = Slot(site, 1), v = Slot(site, 2), out = Slot(site, 3),
+                     starts = Starts(site, 6)](const KernelCall &call) {
     GTP_CUDA(attention(s, q.in(call), k.in(call), v.in(call), out.in(call),
-                       call.f32(4), context->stream(call.stream)));
+                       call.f32(4), starts.in(call),
+                       context->stream(call.stream)));
     return Status::ok();
   });
 }
 
 static StatusOr<KernelBody> makeAttentionGrad(const Site &site) {
-  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 1, 10));
+  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 1));
   site.context.needWorkspace(s.batch * s.heads * s.length * sizeof(float));
   return KernelBody([context = &site.context, s, dout = Slot(site, 0),
                      q = Slot(site, 1), k = Slot(site, 2), v = Slot(site, 3),
                      out = Slot(site, 4), dq = Slot(site, 6),
-                     dk = Slot(site, 7),
-                     dv = Slot(site, 8)](const KernelCall &call) {
+                     dk = Slot(site, 7), dv = Slot(site, 8),
+                     starts = Starts(site, 10)](const KernelCall &call) {
     GTP_CUDA(attentionGrad(
         s, dout.in(call), q.in(call), k.in(call), v.in(call), out.in(call),
-        call.f32(5), dq.in(call), dk.in(call), dv.in(call),
+        call.f32(5), dq.in(call), dk.in(call), dv.in(call), starts.in(call),
         static_cast<float *>(context->workspace(call.stream)),
         context->stream(call.stream)));
     return Status::ok();
@@ -118,20 +131,20 @@ static size_t ropeTable(const Site &site,
 
 static StatusOr<KernelBody> makeRope(const Site &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  GTP_RETURN_IF_ERROR(site.needCount(2));
   uint64_t positions = site.dim(0, 1);
   const plan::pb::FloatList &frequencies = site.constant("frequencies");
   return KernelBody(
       [context = &site.context, x = Slot(site, 0), y = Slot(site, 1), positions,
        head = static_cast<uint64_t>(site.integer("head_dim")),
        half = static_cast<uint64_t>(frequencies.values_size()),
-       inverse = site.integer("inverse") != 0,
+       inverse = site.integer("inverse") != 0, starts = Starts(site, 2),
        table =
            ropeTable(site, frequencies, positions)](const KernelCall &call) {
         const float *cosines = context->constant(table);
         GTP_CUDA(rope(x.in(call), y.in(call), cosines,
-                      cosines + positions * half, positions, head, half,
-                      inverse, context->stream(call.stream)));
+                      cosines + positions * half,
+                      {positions, starts.in(call), context->fault()}, head,
+                      half, inverse, context->stream(call.stream)));
         return Status::ok();
       });
 }
@@ -194,11 +207,16 @@ static StatusOr<KernelBody> makeEmbedding(const Site &site) {
   });
 }
 
-static StatusOr<KernelBody> makeEmbeddingGrad(const Site &site) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+static Status needSortableRows(const Site &site) {
   if (site.shape(0).rows > uint64_t(1) << 31)
     return Status::error("operand " + site.text(0) +
                          " has more than 2^31 rows, the most that are sorted");
+  return Status::ok();
+}
+
+static StatusOr<KernelBody> makeEmbeddingGrad(const Site &site) {
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(needSortableRows(site));
   site.context.needWorkspace(embeddingGradWorkspace(site.shape(0).rows));
   return KernelBody([context = &site.context, dy = Slot(site, 0),
                      dtable = Slot(site, 2)](const KernelCall &call) {
@@ -212,11 +230,11 @@ static StatusOr<KernelBody> makeEmbeddingGrad(const Site &site) {
 
 static StatusOr<KernelBody> makeAddRows(const Site &site, uint64_t period) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  GTP_RETURN_IF_ERROR(site.needCount(3));
   return KernelBody([context = &site.context, x = Slot(site, 0),
-                     table = Slot(site, 1), y = Slot(site, 2),
-                     period](const KernelCall &call) {
-    GTP_CUDA(addRows(x.in(call), table.in(call), y.in(call), period,
+                     table = Slot(site, 1), y = Slot(site, 2), period,
+                     starts = Starts(site, 3)](const KernelCall &call) {
+    GTP_CUDA(addRows(x.in(call), table.in(call), y.in(call),
+                     {period, starts.in(call), context->fault()},
                      context->stream(call.stream)));
     return Status::ok();
   });
@@ -224,7 +242,6 @@ static StatusOr<KernelBody> makeAddRows(const Site &site, uint64_t period) {
 
 static StatusOr<KernelBody> makeSumRows(const Site &site, uint64_t period) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
-  GTP_RETURN_IF_ERROR(site.needCount(2));
   site.context.needWorkspace(
       sumRowsWorkspace(site.shape(0).rows, site.shape(0).columns, period));
   return KernelBody([context = &site.context, dy = Slot(site, 0),
@@ -246,7 +263,33 @@ static StatusOr<KernelBody> makeAddPositions(const Site &site) {
   return makeAddRows(site, site.dim(0, 1));
 }
 static StatusOr<KernelBody> makePositionsGrad(const Site &site) {
-  return makeSumRows(site, site.dim(0, 1));
+  Starts starts(site, 2);
+  if (!starts.given)
+    return makeSumRows(site, site.dim(0, 1));
+  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(needSortableRows(site));
+  site.context.needWorkspace(sumPositionsWorkspace(site.shape(0).rows));
+  return KernelBody([context = &site.context, dy = Slot(site, 0),
+                     table = Slot(site, 1), length = site.dim(0, 1),
+                     starts](const KernelCall &call) {
+    GTP_CUDA(sumPositions(dy.in(call), table.in(call),
+                          {length, starts.in(call), context->fault()},
+                          context->workspace(call.stream),
+                          context->workspaceBytes(),
+                          context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+static StatusOr<KernelBody> makeDocumentStarts(const Site &site) {
+  return KernelBody([context = &site.context, shape = site.shape(0),
+                     separator = static_cast<int32_t>(
+                         site.integer("separator"))](const KernelCall &call) {
+    GTP_CUDA(documentStarts(call.as<int32_t>(0), call.as<int32_t>(1),
+                            shape.rows, shape.columns, separator,
+                            context->stream(call.stream)));
+    return Status::ok();
+  });
 }
 
 const std::vector<FactoryEntry> &gtp::rt::cuda::modelFactories() {
@@ -256,6 +299,7 @@ const std::vector<FactoryEntry> &gtp::rt::cuda::modelFactories() {
       {"attention", makeAttention},
       {"attention_grad", makeAttentionGrad},
       {"bias_grad", makeBiasGrad},
+      {"document_starts", makeDocumentStarts},
       {"embedding", makeEmbedding},
       {"embedding_grad", makeEmbeddingGrad},
       {"layer_norm", makeNorm<true>},

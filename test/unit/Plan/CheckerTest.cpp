@@ -130,7 +130,7 @@ TEST(Checker, FindsBrokenStructure) {
       {[](pb::Plan &p) {
          p.mutable_model()->set_document_separator(p.model().vocabulary());
        },
-       "document separator"},
+       "must be an id, below the vocabulary of"},
       {[](pb::Plan &p) { p.mutable_buffers(3)->set_offset(1); },
        "multiple of 256"},
       {[](pb::Plan &p) { p.mutable_buffers(3)->set_size(UINT64_MAX); },

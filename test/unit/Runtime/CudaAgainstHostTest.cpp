@@ -30,6 +30,11 @@ public:
     limits.back() = below;
     return *this;
   }
+  /// Where documents of each of `batch` sequences start, some of them behind
+  /// many tiles.
+  Call &starts(uint64_t batch, uint64_t length) {
+    return ids({batch, length}, 0);
+  }
   Call &number(double value, pb::DType type = pb::F32) {
     bind({}, type, 0);
     values.back() = value;
@@ -92,8 +97,13 @@ void Call::fill(rt::Backend &backend) const {
       write(backend, 0, buffer, data);
     } else if (operands[i].dtype() == pb::I32) {
       std::vector<int32_t> data(bytes[i] / 4);
-      for (int32_t &value : data)
-        value = static_cast<int32_t>(next() % limits[i]);
+      uint64_t length = operands[i].dims(operands[i].dims_size() - 1);
+      for (size_t at = 0; at < data.size(); ++at)
+        if (limits[i])
+          data[at] = static_cast<int32_t>(next() % limits[i]);
+        else if (at % length != 0)
+          data[at] = next() % 40 == 0 ? static_cast<int32_t>(at % length)
+                                      : data[at - 1];
       write(backend, 0, buffer, data);
     } else if (operands[i].dtype() == pb::I64) {
       write(backend, 0, buffer,
@@ -167,17 +177,22 @@ struct AttentionCase {
   bool causal;
   int64_t window;
   double softcap;
+  bool packed = false;
 };
 
 TEST_F(CudaAgainstHost, Attention) {
   for (AttentionCase c : {AttentionCase{2, 300, 8, 2, 64, true, 0, 0},
                           AttentionCase{1, 129, 4, 4, 128, true, 50, 0},
                           AttentionCase{1, 97, 2, 1, 256, true, 0, 5},
+                          AttentionCase{2, 300, 4, 2, 64, true, 0, 0, true},
+                          AttentionCase{2, 131, 2, 2, 80, true, 20, 5, true},
                           AttentionCase{1, 200, 3, 3, 80, false, 0, 0}}) {
     Dims q{c.batch, c.length, c.heads * c.head};
     Dims k{c.batch, c.length, c.kvHeads * c.head};
     Dims lse{c.batch, c.heads, c.length};
     auto attributes = [&](Call &call) {
+      if (c.packed)
+        call.starts(c.batch, c.length);
       call.integer("heads", int64_t(c.heads))
           .integer("kv_heads", int64_t(c.kvHeads))
           .real("scale", 1 / std::sqrt(double(c.head)))
@@ -239,6 +254,17 @@ TEST_F(CudaAgainstHost, Embeddings) {
       .random({7, 130, 65})
       .random({200, 65})
       .result({7, 130, 65})
+      .compare(0);
+  Call("positions_grad")
+      .random({7, 130, 65})
+      .result({200, 65})
+      .starts(7, 130)
+      .compare(1e-6);
+  Call("add_positions")
+      .random({7, 130, 65})
+      .random({200, 65})
+      .result({7, 130, 65})
+      .starts(7, 130)
       .compare(0);
 }
 
