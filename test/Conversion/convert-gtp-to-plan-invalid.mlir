@@ -73,3 +73,34 @@ module @no_kernel {
     return
   }
 }
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+module @argument_of_no_parameter {
+  // expected-error@+1 {{argument 1 belongs to @nowhere, which is no tfm.parameter of the module}}
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}, %w: tensor<2x4xi32, #id> {tfm.arg = "weight", tfm.parameter = @nowhere}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      tfm.yield
+    }
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+module @parameter_without_argument {
+  // expected-error@+1 {{has no weight among the arguments of @train_step}}
+  tfm.parameter @w : tensor<4xf32> init "ones" tensors ["w" = 4]
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      tfm.yield
+    }
+    return
+  }
+}

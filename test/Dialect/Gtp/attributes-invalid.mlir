@@ -167,3 +167,9 @@ func.func private @trigger() attributes {gtp.trigger = 4 : i64}
 
 // expected-error @below {{has attribute gtp.release_before, expected an i64 on gtp.reduce_scatter or gtp.all_reduce}}
 func.func private @release() attributes {gtp.release_before = 4 : i64}
+
+// -----
+
+// Dim C4
+// expected-error @below {{granule 4 without storage axes}}
+#dim = #gtp.dim<8 stored () granule 4>

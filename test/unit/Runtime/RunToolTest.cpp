@@ -222,3 +222,21 @@ TEST_F(RunToolTest, HelpComesWithoutAPlan) {
   EXPECT_NE(testing::internal::GetCapturedStdout().find("--verify-only"),
             std::string::npos);
 }
+
+TEST(RunTool, TooLittleMemoryIsAnError) {
+  TemporaryFolder folder;
+  TestPlan test({});
+  std::string plan = folder.path("p.gtpplan");
+  ASSERT_TRUE(plan::savePlan(test.plan, plan).isOk());
+  const char *argv[] = {"gtp-run", plan.c_str(), "--unchecked", "--steps=0"};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(runTool(4, argv,
+                    [](const plan::pb::Plan &, const BackendOptions &)
+                        -> StatusOr<std::unique_ptr<Backend>> {
+                      throw std::bad_alloc();
+                    }),
+            1);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find(
+                plan + ": not enough memory for the run\n"),
+            std::string::npos);
+}

@@ -205,6 +205,9 @@ TEST(Safetensors, EveryWrongFolderIsOneMessage) {
   folder.write("1.safetensors", named("c"));
   EXPECT_EQ(error(), "/model.safetensors.index.json: lists tensor 'a' in "
                      "1.safetensors, which does not hold it");
+  folder.write("1.safetensors", fileOf(kTwoTensors, std::string(12, 0)));
+  EXPECT_EQ(error(), "/1.safetensors: tensor 'b' is not listed in "
+                     "model.safetensors.index.json");
 }
 
 TEST(Safetensors, AnAliasOfTheMetadataIsFollowed) {
