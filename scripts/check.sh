@@ -74,6 +74,7 @@ stage "PyTorch parity" run torch_parity dev
 stage "mesh equality" run mesh_equality dev
 stage "packed documents" run packed_documents dev
 stage "handwritten model" run handwritten_model dev
+stage "overrides" run overrides dev
 stage "unit gradients" run unit_gradients dev
 stage "determinism" run determinism dev
 stage "training loop" run training_loop dev

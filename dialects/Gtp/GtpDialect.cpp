@@ -56,6 +56,11 @@ LogicalResult GtpDialect::verifyOperationAttribute(Operation *op,
     if (!isa<MaterializeOp>(op) || !isPosition())
       return op->emitOpError() << "has attribute " << name
                                << ", expected an i64 on gtp.materialize";
+  } else if (name == kPinnedAttr) {
+    if (!isa<MaterializeOp>(op) || !isa<UnitAttr>(value))
+      return op->emitOpError()
+             << "has attribute " << name
+             << ", expected a unit attribute on gtp.materialize";
   } else if (name == kReleaseBeforeAttr) {
     if (!isa<ReduceScatterOp, AllReduceOp>(op) || !isPosition())
       return op->emitOpError() << "has attribute " << name

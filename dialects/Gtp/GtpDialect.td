@@ -27,6 +27,8 @@ def Gtp_Dialect : Dialect {
     - `gtp.trigger` (`gtp.materialize`, i64): position in its block of the op after
       which the gather is issued; -1 is the start of the block. Positions count
       every op of the block, from 0, before `gtp-prefetch` runs.
+    - `gtp.pinned` (`gtp.materialize`, unit): when the gather is issued is decided by
+      hand for its parameter, so it stays asynchronous where others are not.
     - `gtp.release_before` (`gtp.reduce_scatter`, `gtp.all_reduce`, i64): position
       of the op before which the compute stream must have seen the reduction end,
       because the operand's memory is reused from there on.
@@ -40,6 +42,7 @@ def Gtp_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kMeshAttr = "gtp.mesh";
     static constexpr ::llvm::StringLiteral kPartitionedAttr = "gtp.partitioned";
     static constexpr ::llvm::StringLiteral kTriggerAttr = "gtp.trigger";
+    static constexpr ::llvm::StringLiteral kPinnedAttr = "gtp.pinned";
     static constexpr ::llvm::StringLiteral kReleaseBeforeAttr =
         "gtp.release_before";
   }];

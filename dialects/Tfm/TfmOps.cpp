@@ -13,6 +13,7 @@ using namespace gtp::tfm;
 //===----------------------------------------------------------------------===//
 
 // @name : type init "normal" tensors ["a" = 64, "b" = 32] tied ["c"]
+//   frozen replicated prefetch "off"
 // where a tensor may end in `transposed` or `interleaved 8 by 3`.
 ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
@@ -53,6 +54,12 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   if (succeeded(parser.parseOptionalKeyword("tied")) &&
       parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, parseTied))
     return failure();
+  bool frozen = succeeded(parser.parseOptionalKeyword("frozen"));
+  bool replicated = succeeded(parser.parseOptionalKeyword("replicated"));
+  std::string prefetch;
+  bool pinned = succeeded(parser.parseOptionalKeyword("prefetch"));
+  if (pinned && parser.parseString(&prefetch))
+    return failure();
 
   Properties &properties = result.getOrAddProperties<Properties>();
   auto strings = [&](ArrayRef<std::string> values) {
@@ -65,6 +72,12 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   properties.setTied(strings(tied));
   if (llvm::any_of(layouts, [](int64_t number) { return number != 0; }))
     properties.setTensorLayouts(builder.getDenseI64ArrayAttr(layouts));
+  if (frozen)
+    properties.setFrozen(builder.getUnitAttr());
+  if (replicated)
+    properties.setReplicated(builder.getUnitAttr());
+  if (pinned)
+    properties.setPrefetch(builder.getStringAttr(prefetch));
   return parser.parseOptionalAttrDict(result.attributes);
 }
 
@@ -98,11 +111,20 @@ void ParameterOp::print(OpAsmPrinter &printer) {
                           [&](StringRef name) { printer.printString(name); });
     printer << ']';
   }
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {getSymNameAttrName(), getTypeAttrName(),
-                                 getInitAttrName(), getTensorNamesAttrName(),
-                                 getTensorRowsAttrName(), getTiedAttrName(),
-                                 getTensorLayoutsAttrName()});
+  if (getFrozen())
+    printer << " frozen";
+  if (getReplicated())
+    printer << " replicated";
+  if (std::optional<StringRef> prefetch = getPrefetch()) {
+    printer << " prefetch ";
+    printer.printString(*prefetch);
+  }
+  printer.printOptionalAttrDict(
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getTypeAttrName(), getInitAttrName(),
+       getTensorNamesAttrName(), getTensorRowsAttrName(), getTiedAttrName(),
+       getTensorLayoutsAttrName(), getFrozenAttrName(), getReplicatedAttrName(),
+       getPrefetchAttrName()});
 }
 
 //===----------------------------------------------------------------------===//

@@ -47,6 +47,11 @@ def Tfm_ParameterOp : Tfm_Op<"parameter", [Symbol]> {
     checkpoint names of the same weight. `init` is how it starts without a
     checkpoint: "normal" (mean 0, the model's initializer_range), "ones" or "zeros".
 
+    What may be decided for one parameter alone: `frozen`, it is not trained, so it has no
+    gradient and no state; `replicated`, every rank holds all of it; `prefetch`, when its
+    gathers start, whatever is chosen for the others: "off" (right before the use), "auto"
+    (when it pays), or so many gathers ahead ("3").
+
     Example:
     ```mlir
     tfm.parameter @model.norm.weight : tensor<64xf32> init "ones"
@@ -57,8 +62,14 @@ def Tfm_ParameterOp : Tfm_Op<"parameter", [Symbol]> {
                        StrAttr:$init,
                        StrArrayAttr:$tensor_names, DenseI64ArrayAttr:$tensor_rows,
                        DefaultValuedAttr<StrArrayAttr, "{}">:$tied,
-                       OptionalAttr<DenseI64ArrayAttr>:$tensor_layouts);
+                       OptionalAttr<DenseI64ArrayAttr>:$tensor_layouts,
+                       UnitAttr:$frozen, UnitAttr:$replicated, OptionalAttr<StrAttr>:$prefetch);
   let extraClassDeclaration = [{
+    /// Whether what is decided for it alone is the same for the other.
+    bool isDecidedAs(ParameterOp other) {
+      return getFrozen() == other.getFrozen() && getReplicated() == other.getReplicated() &&
+             getPrefetchAttr() == other.getPrefetchAttr();
+    }
     /// Per tensor 0 0 (as here), -1 0 (transposed) or groups and parts of an
     /// interleaving; nothing when all are as here.
     static constexpr int64_t kTransposed = -1;
@@ -345,17 +356,17 @@ def Tfm_EmbeddingGradOp : Tfm_StepOp<"embedding_grad", [Tfm_CostInterface]> {
 }
 
 def Tfm_RmsNormGradOp : Tfm_StepOp<"rms_norm_grad", [Tfm_CostInterface]> {
-  let summary = "gradients of `x` and of the weight of `tfm.rms_norm`";
+  let summary = "gradients of `x` and, where it is trained, of the weight of `tfm.rms_norm`";
   let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x, Tfm_Tensor:$weight, F64Attr:$eps,
                        UnitAttr:$unit_offset);
-  let results = (outs Tfm_Tensor:$dx, Tfm_Tensor:$dweight);
+  let results = (outs Tfm_Tensor:$dx, Optional<Tfm_Tensor>:$dweight);
   let assemblyFormat = "$dy `,` $x `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_LayerNormGradOp : Tfm_StepOp<"layer_norm_grad", [Tfm_CostInterface]> {
-  let summary = "gradients of `x` and of the weight of `tfm.layer_norm`";
+  let summary = "gradients of `x` and, where it is trained, of the weight of `tfm.layer_norm`";
   let arguments = (ins Tfm_Tensor:$dy, Tfm_Tensor:$x, Tfm_Tensor:$weight, F64Attr:$eps);
-  let results = (outs Tfm_Tensor:$dx, Tfm_Tensor:$dweight);
+  let results = (outs Tfm_Tensor:$dx, Optional<Tfm_Tensor>:$dweight);
   let assemblyFormat = "$dy `,` $x `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 

@@ -244,20 +244,23 @@ PlacementRule EmbeddingGradOp::getPlacementRule() {
   return rule;
 }
 
-static PlacementRule normGrad(Value value) {
+template <typename NormGrad>
+static PlacementRule normGrad(NormGrad op) {
   PlacementRule rule;
-  Dims tokens = leading(rule, value);
+  Dims tokens = leading(rule, op.getX());
   unsigned features = rule.addFactor(Factor::Whole);
   unsigned group = rule.addFactor(Factor::Whole);
   Dims x = with(tokens, features);
   rule.operands = {x, x, {group}};
-  rule.results = {x, {group}};
+  rule.results = {x};
+  if (op.getDweight())
+    rule.results.push_back({group});
   return rule;
 }
 
-PlacementRule RmsNormGradOp::getPlacementRule() { return normGrad(getX()); }
+PlacementRule RmsNormGradOp::getPlacementRule() { return normGrad(*this); }
 
-PlacementRule LayerNormGradOp::getPlacementRule() { return normGrad(getX()); }
+PlacementRule LayerNormGradOp::getPlacementRule() { return normGrad(*this); }
 
 PlacementRule BiasGradOp::getPlacementRule() {
   PlacementRule rule;

@@ -155,6 +155,14 @@ LogicalResult ParameterOp::verify() {
            << rows << " rows in all, expected " << type.getDimSize(0);
   if (failed(verifyTensorLayouts(*this)))
     return failure();
+  if (std::optional<StringRef> prefetch = getPrefetch()) {
+    uint32_t distance = 0;
+    bool counts = !prefetch->getAsInteger(10, distance) && distance > 0;
+    if (*prefetch != "off" && *prefetch != "auto" && !counts)
+      return emitOpError("has prefetch \"")
+             << *prefetch
+             << "\", expected \"off\", \"auto\" or a distance of \"1\" or more";
+  }
   llvm::StringSet<> seen;
   for (ArrayAttr names : {getTensorNames(), getTied()})
     for (StringRef name : names.getAsValueRange<StringAttr>())
@@ -461,20 +469,25 @@ LogicalResult EmbeddingGradOp::verify() {
   return expectShape(*this, "dy", getDy(), withAppended(getIds(), features));
 }
 
+/// A weight that is not trained has no gradient.
+static LogicalResult verifyNormGradient(Operation *op, Value weight,
+                                        Value gradient) {
+  return gradient ? expectShape(op, "dweight", gradient, shapeOf(weight))
+                  : success();
+}
+
 LogicalResult RmsNormGradOp::verify() {
   return failure(failed(verifyNormWeight(*this, getX(), getWeight())) ||
                  failed(expectLike(*this, "dy", getDy(), getX())) ||
                  failed(expectLike(*this, "dx", getDx(), getX())) ||
-                 failed(expectShape(*this, "dweight", getDweight(),
-                                    shapeOf(getWeight()))));
+                 failed(verifyNormGradient(*this, getWeight(), getDweight())));
 }
 
 LogicalResult LayerNormGradOp::verify() {
   return failure(failed(verifyNormWeight(*this, getX(), getWeight())) ||
                  failed(expectLike(*this, "dy", getDy(), getX())) ||
                  failed(expectLike(*this, "dx", getDx(), getX())) ||
-                 failed(expectShape(*this, "dweight", getDweight(),
-                                    shapeOf(getWeight()))));
+                 failed(verifyNormGradient(*this, getWeight(), getDweight())));
 }
 
 LogicalResult BiasGradOp::verify() {

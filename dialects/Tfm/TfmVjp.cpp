@@ -32,10 +32,9 @@ SmallVector<Value> RmsNormOp::buildVjp(OpBuilder &builder,
                                        const VjpOptions &options) {
   auto grad = RmsNormGradOp::create(
       builder, gradientLoc(*this, ".grad"), getX().getType(),
-      gradientType(getWeight(), options), cotangents[0], getX(), getWeight(),
-      getEpsAttr(), getUnitOffsetAttr());
-  return {needed[0] ? grad.getDx() : Value(),
-          needed[1] ? grad.getDweight() : Value()};
+      needed[1] ? Type(gradientType(getWeight(), options)) : Type(),
+      cotangents[0], getX(), getWeight(), getEpsAttr(), getUnitOffsetAttr());
+  return {needed[0] ? grad.getDx() : Value(), grad.getDweight()};
 }
 
 SmallVector<Value> LayerNormOp::buildVjp(OpBuilder &builder,
@@ -44,10 +43,9 @@ SmallVector<Value> LayerNormOp::buildVjp(OpBuilder &builder,
                                          const VjpOptions &options) {
   auto grad = LayerNormGradOp::create(
       builder, gradientLoc(*this, ".grad"), getX().getType(),
-      gradientType(getWeight(), options), cotangents[0], getX(), getWeight(),
-      getEpsAttr());
-  return {needed[0] ? grad.getDx() : Value(),
-          needed[1] ? grad.getDweight() : Value()};
+      needed[1] ? Type(gradientType(getWeight(), options)) : Type(),
+      cotangents[0], getX(), getWeight(), getEpsAttr());
+  return {needed[0] ? grad.getDx() : Value(), grad.getDweight()};
 }
 
 SmallVector<Value> AddBiasOp::buildVjp(OpBuilder &builder,

@@ -48,6 +48,8 @@ private:
   void numberOps();
   LogicalResult addCollectives();
   LogicalResult addOutside();
+  /// What is decided by hand for a parameter holds for its gathers.
+  void pinGathers();
   void addBase();
   /// The value whose buffer holds `value`: pieces of splits and concats share.
   Value rootOf(Value value) const;
@@ -162,6 +164,36 @@ LogicalResult ProblemBuilder::addCollectives() {
   return success();
 }
 
+void ProblemBuilder::pinGathers() {
+  DenseMap<StringAttr, StringAttr> prefetches;
+  if (auto module = step->getParentOfType<ModuleOp>())
+    for (auto parameter : module.getOps<tfm::ParameterOp>())
+      if (StringAttr prefetch = parameter.getPrefetchAttr())
+        prefetches[parameter.getSymNameAttr()] = prefetch;
+  if (prefetches.empty())
+    return;
+  std::vector<uint32_t> order = result.problem.gatherOrder();
+  for (auto [position, index] : llvm::enumerate(order)) {
+    auto shard = dyn_cast<BlockArgument>(result.gathers[index]->getOperand(0));
+    if (!shard || shard.getOwner() != &step.getBody().front())
+      continue;
+    auto parameter = step.getArgAttrOfType<FlatSymbolRefAttr>(
+        shard.getArgNumber(), tfm::kParameterAttr);
+    StringAttr prefetch =
+        parameter ? prefetches.lookup(parameter.getAttr()) : StringAttr();
+    if (!prefetch)
+      continue;
+    planning::Gather &gather = result.problem.gathers[index];
+    // The verifier admits "off", "auto" and numbers.
+    uint32_t distance = 0;
+    if (prefetch.getValue() == "auto")
+      gather.automatic = true;
+    else if (prefetch.getValue() == "off" ||
+             !prefetch.getValue().getAsInteger(10, distance))
+      gather.pinned = result.problem.triggerAhead(order, position, distance);
+  }
+}
+
 LogicalResult ProblemBuilder::addOutside() {
   step.walk([&](Operation *op) {
     if (std::optional<CollectiveSpec> spec = collectiveSpec(op))
@@ -260,6 +292,7 @@ FailureOr<StepSchedule> ProblemBuilder::build() {
   result.problem.sharedLinkPermille = costs.machine().sharedLinkPermille;
   if (failed(addCollectives()) || failed(addOutside()))
     return failure();
+  pinGathers();
   addBase();
   return std::move(result);
 }

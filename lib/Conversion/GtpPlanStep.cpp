@@ -91,7 +91,13 @@ void GtpPlanStepPass::annotate(const StepSchedule &step,
   auto position = [&](uint32_t compute) {
     return step.positions.lookup(step.compute[compute]);
   };
-  for (auto [op, trigger] : llvm::zip(step.gathers, schedule.triggers)) {
+  for (auto [op, trigger, gather] :
+       llvm::zip(step.gathers, schedule.triggers, step.problem.gathers)) {
+    // A gather that is pinned to its use need not be asynchronous for that.
+    bool ahead = gather.pinned && *gather.pinned < int64_t(gather.firstUse) - 1;
+    if (ahead || gather.automatic)
+      op->setDiscardableAttr(dist::GtpDialect::kPinnedAttr,
+                             builder.getUnitAttr());
     int64_t at = trigger < 0 ? -1 : position(trigger);
     at = std::min(at, step.positions.lookup(op) - 1);
     op->setDiscardableAttr(dist::GtpDialect::kTriggerAttr,

@@ -80,7 +80,14 @@ static DictionaryAttr numericsFields(const ParameterTable &parameters,
         cast<RankedTensorType>(value.getType()).getElementType());
   };
   if (!parameters.entries().empty()) {
-    const ParameterEntry &first = parameters.entries().front();
+    // What is not trained has neither a master copy nor a gradient.
+    const ParameterEntry *trained =
+        llvm::find_if(parameters.entries(), [](const ParameterEntry &entry) {
+          return bool(entry.gradient);
+        });
+    const ParameterEntry &first = trained != parameters.entries().end()
+                                      ? *trained
+                                      : parameters.entries().front();
     fields.set("compute", element(first.weight));
     fields.set("master", element(first.master ? first.master : first.weight));
     if (first.gradient) {

@@ -57,11 +57,12 @@ static constexpr llvm::StringLiteral kHarmlessKeys[] = {
 
 std::unique_ptr<ConfigReader> ConfigReader::parse(StringRef text,
                                                   StringRef file,
-                                                  mlir::MLIRContext *context) {
+                                                  mlir::MLIRContext *context,
+                                                  StringRef meaning) {
   // The bound on the size comes before the pass that builds the index.
   if (text.size() > kMaxBytes) {
     mlir::emitError(mlir::FileLineColLoc::get(context, file, 1, 1))
-        << "the config has " << text.size() << " bytes; at most " << kMaxBytes
+        << "the file has " << text.size() << " bytes; at most " << kMaxBytes
         << " are read";
     return nullptr;
   }
@@ -92,8 +93,7 @@ std::unique_ptr<ConfigReader> ConfigReader::parse(StringRef text,
   reader->value = std::move(*parsed);
   reader->rootObject = reader->value.getAsObject();
   if (!reader->rootObject) {
-    reader->error(reader->location(""),
-                  "expected a JSON object, the config of a model");
+    reader->error(reader->location(""), "expected a JSON object, " + meaning);
     return nullptr;
   }
   if (std::optional<TextPlace> twice = reader->index.duplicatePlace()) {
@@ -185,6 +185,21 @@ static std::string show(const llvm::json::Value &value) {
   return text;
 }
 
+llvm::SmallVector<StringRef> ConfigObject::keys() const {
+  llvm::SmallVector<StringRef> result;
+  for (const auto &entry : *values)
+    result.push_back(entry.first);
+  // Objects iterate in hash order. Keys that are too long for the index come
+  // first.
+  auto order = [&](StringRef key) {
+    TextPlace place = owner->index.find(path(key)).value_or(TextPlace());
+    return std::tuple(place.line, place.column, key);
+  };
+  llvm::sort(result,
+             [&](StringRef a, StringRef b) { return order(a) < order(b); });
+  return result;
+}
+
 const llvm::json::Value *ConfigObject::get(StringRef key) const {
   owner->used.insert(path(key));
   const llvm::json::Value *value = values->get(key);
@@ -230,7 +245,9 @@ std::optional<double> ConfigObject::number(StringRef key, double low) const {
   std::optional<double> number = value->getAsNumber();
   if (number && std::isfinite(*number) && *number > low)
     return number;
-  wrongType(key, *value, "a number above " + formatNumber(low));
+  wrongType(key, *value,
+            std::isfinite(low) ? "a number above " + formatNumber(low)
+                               : std::string("a number"));
   return std::nullopt;
 }
 

@@ -30,6 +30,12 @@ class ConfigReader;
 /// `rope_scaling`.
 class ConfigObject {
 public:
+  /// All keys, in the order of the text.
+  llvm::SmallVector<llvm::StringRef> keys() const;
+
+  /// The value, if it is there and not null. Counts as asking for it.
+  const llvm::json::Value *get(llvm::StringRef key) const;
+
   /// Whether the key is there and not null. Counts as asking for it.
   bool has(llvm::StringRef key) const;
   /// Whether the key is there, even if null.
@@ -63,6 +69,9 @@ public:
   /// Reports an error at a key (at the object when it lacks it).
   void error(llvm::StringRef key, const llvm::Twine &message) const;
   void warn(llvm::StringRef key, const llvm::Twine &message) const;
+  /// Reports a value that is not what it should be.
+  void wrongType(llvm::StringRef key, const llvm::json::Value &found,
+                 llvm::StringRef expected) const;
 
   /// "rope_scaling.factor", for messages.
   std::string path(llvm::StringRef key) const { return prefix + key.str(); }
@@ -73,10 +82,6 @@ private:
   ConfigObject(ConfigReader *owner, const llvm::json::Object *values,
                std::string prefix)
       : owner(owner), values(values), prefix(std::move(prefix)) {}
-
-  const llvm::json::Value *get(llvm::StringRef key) const;
-  void wrongType(llvm::StringRef key, const llvm::json::Value &found,
-                 llvm::StringRef expected) const;
 
   ConfigReader *owner;
   const llvm::json::Object *values;
@@ -90,8 +95,10 @@ public:
   static constexpr unsigned kMaxDepth = 64;
 
   /// Parses `text`, which must outlive the reader, or reports why not.
+  /// `meaning` says what the object is.
   static std::unique_ptr<ConfigReader>
-  parse(llvm::StringRef text, llvm::StringRef file, mlir::MLIRContext *context);
+  parse(llvm::StringRef text, llvm::StringRef file, mlir::MLIRContext *context,
+        llvm::StringRef meaning = "the config of a model");
 
   ConfigObject root() { return ConfigObject(this, rootObject, ""); }
 

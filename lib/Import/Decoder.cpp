@@ -81,7 +81,11 @@ int64_t gtp::readWindow(const ConfigObject &config, int64_t fallback) {
 }
 
 void gtp::refuseWindows(const ConfigObject &object) {
-  object.refuseUnless("use_sliding_window", false);
+  if (object.boolean("use_sliding_window").value_or(false))
+    object.error("use_sliding_window",
+                 "'use_sliding_window': true is not supported: layers from "
+                 "'max_window_layers' on would see 'sliding_window' tokens "
+                 "only; with false all layers see all of them");
   std::optional<SmallVector<StringRef>> types = object.strings("layer_types");
   if (!types)
     return;

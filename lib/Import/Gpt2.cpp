@@ -100,6 +100,7 @@ OwningOpRef<ModuleOp> gtp::importGpt2(const ConfigObject &object,
     return nullptr;
   ModelBuilder model(object.reader().location(""), options,
                      sequenceOf(config.positions, options));
+  model.makeOptional("transformer.");
   Value x =
       model.embedding("transformer.wte", config.vocabulary, config.hidden);
   x = model.addPositions("transformer.wpe", x, config.positions);

@@ -59,10 +59,15 @@ Value ModelBuilder::declare(StringRef name, StringRef symbol,
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(forward);
+    SmallVector<StringRef, 1> otherNames;
+    StringRef rest = symbol;
+    if (!optionalPrefix.empty() && rest.consume_front(optionalPrefix))
+      otherNames.push_back(rest);
     auto parameter = tfm::ParameterOp::create(
         builder, at(name), symbol, RankedTensorType::get(shape, element), init,
         builder.getStrArrayAttr({symbol}), ArrayRef<int64_t>(shape.front()),
-        builder.getStrArrayAttr({}), layouts);
+        builder.getStrArrayAttr(otherNames), layouts,
+        /*frozen=*/false, /*replicated=*/false, /*prefetch=*/StringAttr());
     symbols.insert(parameter);
   }
   return read(name, symbol);
@@ -88,7 +93,9 @@ Value ModelBuilder::read(StringRef name, StringRef symbol) {
 
 void ModelBuilder::tie(StringRef name, StringRef alias) {
   auto parameter = symbols.lookup<tfm::ParameterOp>(weightName(name));
-  parameter.setTiedAttr(builder.getStrArrayAttr({weightName(alias)}));
+  SmallVector<Attribute> names(parameter.getTied().getValue());
+  names.push_back(builder.getStringAttr(weightName(alias)));
+  parameter.setTiedAttr(builder.getArrayAttr(names));
 }
 
 Value ModelBuilder::embedding(StringRef name, int64_t vocabulary,

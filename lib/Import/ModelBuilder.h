@@ -61,6 +61,10 @@ public:
   ModelBuilder(mlir::Location module, const ImportOptions &options,
                int64_t sequence);
 
+  /// Checkpoints may have the names of all weights without this beginning:
+  /// those of the model without its head do.
+  void makeOptional(llvm::StringRef prefix) { optionalPrefix = prefix; }
+
   /// Names the weight `alias` as one with `name`: it is stored once.
   void tie(llvm::StringRef name, llvm::StringRef alias);
 
@@ -123,6 +127,7 @@ private:
   /// Where the document of each token starts; null without a separator.
   mlir::Value documentStarts;
   mlir::SymbolTable symbols;
+  llvm::StringRef optionalPrefix;
   int64_t parameters = 0;
   /// Multiply-adds of all matrix products, a token.
   double productsPerToken = 0;

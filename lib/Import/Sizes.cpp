@@ -3,6 +3,7 @@
 #include "Sizes.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace gtp;
 using llvm::StringRef;
@@ -79,10 +80,11 @@ bool gtp::isTanhGelu(const ConfigObject &object, StringRef key,
 
 void gtp::readDropout(const ConfigObject &object, StringRef key,
                       const ImportOptions &options, double fallback) {
-  double rate = object.number(key, -1.0).value_or(fallback);
+  constexpr double kLowest = -std::numeric_limits<double>::infinity();
+  double rate = object.number(key, kLowest).value_or(fallback);
   if (rate < 0.0 || rate >= 1.0)
-    object.error(key,
-                 "'" + Twine(key) + "' must be at least 0 and less than 1");
+    object.wrongType(key, *object.get(key),
+                     "a rate of at least 0 and less than 1");
   else if (rate != 0.0 && !options.dropoutAcknowledged)
     object.warn(key,
                 "dropout is not applied; --dropout=0 says that this is meant");

@@ -292,7 +292,7 @@ std::vector<KernelSpec> buildRegistry() {
       {"layer_norm_grad",
        1,
        {strided(read("dy")), use(strided(read("x"))), weight("weight"),
-        strided(write("dx")), gradient("dweight")},
+        strided(write("dx")), variadic(0, 1, gradient("dweight"))},
        {{"eps", Float}},
        Contribution::Produces,
        SumsOver::Tokens,
@@ -362,13 +362,14 @@ std::vector<KernelSpec> buildRegistry() {
       {"rms_norm_grad",
        1,
        {strided(read("dy")), use(strided(read("x"))), weight("weight"),
-        strided(write("dx")), gradient("dweight")},
+        strided(write("dx")), variadic(0, 1, gradient("dweight"))},
        {{"eps", Float}, {"unit_offset", Int, true}},
        Contribution::Produces,
        SumsOver::Tokens,
        true,
        "shapes as rms_norm; with h = dy*weight for each group: dx = r*h - "
-       "x * r^3 * mean(h*x); dweight [D] = sum over rows and groups, in that "
+       "x * r^3 * mean(h*x); dweight [D], if given, = sum over rows and "
+       "groups, in that "
        "order, of dy * x * r; unit_offset as there. In f32 (f64 for f64)."},
       {"rope",
        1,

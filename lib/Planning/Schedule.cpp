@@ -46,6 +46,15 @@ Status ScheduleProblem::check() const {
                            std::to_string(gather.firstUse) + " to " +
                            std::to_string(gather.lastUse) + " of " +
                            std::to_string(numOps));
+    if (gather.pinned &&
+        (*gather.pinned < -1 || *gather.pinned >= int64_t(gather.firstUse)))
+      return Status::error(what + " is pinned to operation " +
+                           std::to_string(*gather.pinned) +
+                           ", expected -1 (the start) or one before its first "
+                           "use " +
+                           std::to_string(gather.firstUse));
+    if (gather.pinned && gather.automatic)
+      return Status::error(what + " is pinned and automatic");
   }
   for (size_t i = 0; i < reductions.size(); ++i) {
     const Reduction &reduction = reductions[i];
@@ -94,6 +103,34 @@ std::vector<uint32_t> ScheduleProblem::reductionOrder() const {
   return order;
 }
 
+int64_t ScheduleProblem::triggerAhead(const std::vector<uint32_t> &order,
+                                      size_t position,
+                                      uint32_t distance) const {
+  if (distance > position)
+    return -1;
+  return int64_t(gathers[order[position - distance]].firstUse) - 1;
+}
+
+TriggerBounds triggerBounds(const ScheduleProblem &problem) {
+  std::vector<uint32_t> order = problem.gatherOrder();
+  TriggerBounds bounds;
+  bounds.first.resize(order.size());
+  bounds.last.resize(order.size());
+  int64_t pinned = -1;
+  for (uint32_t index : order) {
+    pinned = std::max(pinned, problem.gathers[index].pinned.value_or(-1));
+    bounds.first[index] = pinned;
+  }
+  int64_t next = int64_t(problem.ops.size());
+  for (size_t i = order.size(); i-- > 0;) {
+    const Gather &gather = problem.gathers[order[i]];
+    if (gather.pinned)
+      next = bounds.first[order[i]];
+    bounds.last[order[i]] = std::min(next, int64_t(gather.firstUse) - 1);
+  }
+  return bounds;
+}
+
 std::vector<int64_t> releaseLimits(const ScheduleProblem &problem) {
   std::vector<uint32_t> order = problem.reductionOrder();
   std::vector<int64_t> limits(order.size());
@@ -130,11 +167,10 @@ int64_t ScheduleProblem::lowerBoundNs() const {
 }
 
 MinimalMemory ScheduleProblem::minimalMemory() const {
-  // Just-in-time triggers and immediate releases hold each buffer over the
-  // fewest points at once for all buffers.
+  // Just-in-time triggers, as far as pins allow, and immediate releases hold
+  // each buffer over the fewest points at once for all buffers.
   Schedule least;
-  for (const Gather &gather : gathers)
-    least.triggers.push_back(int64_t(gather.firstUse) - 1);
+  least.triggers = triggerBounds(*this).last;
   for (const Reduction &reduction : reductions)
     least.releases.push_back(int64_t(reduction.producer) + 1);
   MemoryCurve curve(*this, least);
@@ -171,7 +207,7 @@ Status ScheduleProblem::verify(const Schedule &schedule) const {
                          " triggers and " + number(schedule.releases.size()) +
                          " releases, expected " + number(gathers.size()) +
                          " and " + number(reductions.size()));
-  int64_t previous = -1;
+  int64_t previous = -1, pinned = -1;
   for (uint32_t i : gatherOrder()) {
     std::string what = itemName("gather", i, gathers[i].name);
     int64_t trigger = schedule.triggers[i];
@@ -183,6 +219,13 @@ Status ScheduleProblem::verify(const Schedule &schedule) const {
       return Status::error(
           what + " is issued after operation " + number(trigger) +
           ", before the gather ahead of it on the stream, " + number(previous));
+    if (gathers[i].pinned) {
+      pinned = std::max(pinned, *gathers[i].pinned);
+      if (trigger != pinned)
+        return Status::error(what + " is issued after operation " +
+                             number(trigger) + ", but it is pinned to " +
+                             number(pinned));
+    }
     previous = trigger;
   }
   previous = 0;

@@ -63,6 +63,13 @@ struct MemoryCurve {
   }
 };
 
+/// First and last trigger that pins allow each gather; equal for a pinned one.
+/// Along the stream neither decreases.
+struct TriggerBounds {
+  std::vector<int64_t> first, last;
+};
+TriggerBounds triggerBounds(const ScheduleProblem &problem);
+
 /// Latest release that each reduction's consumer, and those behind it on the
 /// stream, allow.
 std::vector<int64_t> releaseLimits(const ScheduleProblem &problem);

@@ -27,12 +27,12 @@ public:
   Solver(const ScheduleProblem &problem, const ScheduleOptions &options)
       : problem(problem), options(options), gatherOrder(problem.gatherOrder()),
         reductionOrder(problem.reductionOrder()),
-        limits(releaseLimits(problem)), window(windowBytes()) {}
+        bounds(triggerBounds(problem)), limits(releaseLimits(problem)),
+        window(windowBytes()) {}
 
   Schedule least() const {
     Schedule schedule;
-    for (const Gather &gather : problem.gathers)
-      schedule.triggers.push_back(int64_t(gather.firstUse) - 1);
+    schedule.triggers = bounds.last;
     for (const Reduction &reduction : problem.reductions)
       schedule.releases.push_back(int64_t(reduction.producer) + 1);
     return schedule;
@@ -41,11 +41,8 @@ public:
   Schedule distance(uint32_t distance) const {
     Schedule schedule = least();
     for (size_t i = 0; i < gatherOrder.size(); ++i)
-      schedule.triggers[gatherOrder[i]] =
-          i < distance
-              ? -1
-              : int64_t(problem.gathers[gatherOrder[i - distance]].firstUse) -
-                    1;
+      schedule.triggers[gatherOrder[i]] = bounded(
+          gatherOrder[i], problem.triggerAhead(gatherOrder, i, distance));
     for (size_t i = 0; i < reductionOrder.size(); ++i) {
       uint32_t index = reductionOrder[i];
       int64_t release =
@@ -61,7 +58,7 @@ public:
 
   Schedule automatic() {
     Schedule early = least();
-    early.triggers.assign(problem.gathers.size(), -1);
+    early.triggers = bounds.first;
     early.releases = limits;
     Timeline timeline = problem.simulate(early);
 
@@ -88,7 +85,28 @@ public:
     return best;
   }
 
+  /// Gathers that are automatic where all others are forced get the trigger
+  /// that they would have if none was, as far as the order of the stream
+  /// allows.
+  void freeAutomatic(Schedule &schedule) {
+    if (std::none_of(problem.gathers.begin(), problem.gathers.end(),
+                     [](const Gather &gather) { return gather.automatic; }))
+      return;
+    Schedule free = automatic();
+    int64_t previous = -1;
+    for (uint32_t index : gatherOrder) {
+      int64_t &trigger = schedule.triggers[index];
+      if (problem.gathers[index].automatic)
+        trigger = bounded(index, free.triggers[index]);
+      previous = trigger = std::max(trigger, previous);
+    }
+  }
+
 private:
+  int64_t bounded(uint32_t gather, int64_t trigger) const {
+    return std::clamp(trigger, bounds.first[gather], bounds.last[gather]);
+  }
+
   /// Faster, or as fast (within a thousandth) with less gathered memory.
   static bool better(const Schedule &a, const Schedule &b) {
     int64_t tolerance = std::min(a.stepNs, b.stepNs) / 1000;
@@ -155,9 +173,9 @@ private:
       for (int64_t neighbour : neighbours)
         slack += neighbour;
       robust = std::max(robust, nominal - slack);
-      next = std::min(
-          {next, lastEndedBy(timeline, robust), int64_t(gather.firstUse) - 1});
-      wishes[index] = next;
+      next =
+          std::min({next, lastEndedBy(timeline, robust), bounds.last[index]});
+      wishes[index] = bounded(index, next);
     }
     return wishes;
   }
@@ -333,6 +351,7 @@ private:
   const ScheduleProblem &problem;
   const ScheduleOptions &options;
   std::vector<uint32_t> gatherOrder, reductionOrder;
+  TriggerBounds bounds;
   std::vector<int64_t> limits;
   int64_t window;
 };
@@ -390,14 +409,17 @@ ScheduleProblem::solve(const ScheduleOptions &options) const {
     schedule = solver.distance(options.distance);
     break;
   }
+  solver.freeAutomatic(schedule);
   predict(*this, schedule);
   if (schedule.peakBytes > capBytes)
-    return Status::error("a cap of " + std::to_string(capBytes) +
-                         " bytes is exceeded by prefetch distance " +
-                         std::to_string(options.distance) + ", which needs " +
-                         std::to_string(schedule.peakBytes) +
-                         "; with automatic prefetch " +
-                         std::to_string(minimal.bytes) + " can do");
+    return Status::error(
+        "a cap of " + std::to_string(capBytes) + " bytes is exceeded by " +
+        (options.prefetch == ScheduleOptions::Prefetch::Off
+             ? "automatic gathers among others"
+             : "prefetch distance " + std::to_string(options.distance)) +
+        ", which needs " + std::to_string(schedule.peakBytes) +
+        "; with automatic prefetch " + std::to_string(minimal.bytes) +
+        " can do");
   return schedule;
 }
 

@@ -50,6 +50,8 @@ std::string ScheduleProblem::print(const Schedule *schedule) const {
     text += "gather " + std::to_string(i) + field("bytes", gathers[i].bytes) +
             costFields(gathers[i].cost) + field("first", gathers[i].firstUse) +
             field("last", gathers[i].lastUse) +
+            (gathers[i].pinned ? field("pinned", *gathers[i].pinned) : "") +
+            (gathers[i].automatic ? field("automatic", 1) : "") +
             textField("name", gathers[i].name) + "\n";
   for (size_t i = 0; i < reductions.size(); ++i)
     text += "reduction " + std::to_string(i) +
@@ -109,6 +111,9 @@ StatusOr<ParsedScheduleProblem> parseScheduleProblem(const std::string &text) {
       gather.firstUse = parseOpIndex(line, "first");
       gather.lastUse = parseOpIndex(line, "last");
       gather.name = line.text("name");
+      if (line.has("pinned"))
+        gather.pinned = line.integer("pinned", -1);
+      gather.automatic = line.integerOr("automatic", 0) != 0;
       problem.gathers.push_back(gather);
     } else if (word == "reduction" && open) {
       line.expectPosition(problem.reductions.size());

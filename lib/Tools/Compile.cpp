@@ -375,9 +375,12 @@ static LogicalResult checkOutputs(const CompileJob &job) {
   if (!stats.empty())
     pairs.append({{"--stats=", stats, "the input", input},
                   {"--stats=", stats, "-o", output}});
+  if (StringRef overrides = job.options.overrides.file; !overrides.empty())
+    pairs.append({{"-o ", output, "--overrides", overrides},
+                  {"--stats=", stats, "--overrides", overrides}});
   for (const Pair &pair : pairs)
-    if (pair.path != "-" && isSameFile(pair.path, pair.otherPath) &&
-        !isDevice(pair.path))
+    if (!pair.path.empty() && pair.path != "-" &&
+        isSameFile(pair.path, pair.otherPath) && !isDevice(pair.path))
       return reportError(usageError(pair.option + pair.path + ": is also " +
                                     pair.other +
                                     "; an output needs a file of its own"));

@@ -62,9 +62,10 @@ CompileFlags::CompileFlags()
                cl::value_desc("X"),
                cl::desc("Largest global norm of the gradients (0: off)")),
       freeze("freeze", cl::cat(category), cl::value_desc("regex"),
-             cl::desc("Not supported yet: parameters that are not trained")),
+             cl::desc("Parameters that are not trained, by their checkpoint "
+                      "names")),
       replicate("replicate", cl::cat(category), cl::value_desc("regex"),
-                cl::desc("Not supported yet: parameters that are not sharded")),
+                cl::desc("Parameters that every rank holds whole")),
       loss("loss", cl::init("token-mean"), cl::cat(category),
            cl::value_desc("token-mean"),
            cl::desc("Loss (token-mean); sequence-mean is not supported yet")),
@@ -98,12 +99,14 @@ CompileFlags::CompileFlags()
       noPrefetch("no-prefetch", cl::cat(category),
                  cl::desc("Gather each weight where it is used")),
       sync("sync", cl::cat(category),
-           cl::desc("No collective runs beside a kernel")),
+           cl::desc("Each collective runs alone, beside no kernel and "
+                    "no other collective")),
       prefetchDistance("prefetch-distance", cl::cat(category),
                        cl::value_desc("N"),
                        cl::desc("Gather N weights ahead, not when it pays")),
       overrides("overrides", cl::cat(category), cl::value_desc("file"),
-                cl::desc("Not supported yet: decisions of single weights")) {}
+                cl::desc("What is decided for single parameters "
+                         "(docs/overrides.md)")) {}
 
 llvm::SmallVector<const cl::Option *> CompileFlags::ofCompilations() const {
   return {&mesh,
@@ -151,7 +154,8 @@ Error CompileFlags::refuseUnclear() const {
       return usageError(Twine(option == &output ? "-" : "--") + option->ArgStr +
                         " is given " + Twine(option->getNumOccurrences()) +
                         " times; give one");
-  for (const Text *option : {&stopAfter, &stats})
+  for (const Text *option :
+       {&stopAfter, &stats, &freeze, &replicate, &overrides})
     if (option->getNumOccurrences() && option->empty())
       return usageError("--" + option->ArgStr + "=: expected a " +
                         option->ValueStr);
@@ -160,9 +164,8 @@ Error CompileFlags::refuseUnclear() const {
 
 /// Options of the design whose work has not landed: refused, never ignored.
 Error CompileFlags::refuseUnsupported() const {
-  for (const Text *option : {&expertMesh, &freeze, &replicate, &overrides})
-    if (option->getNumOccurrences())
-      return usageError("--" + option->ArgStr + " is not supported yet");
+  if (expertMesh.getNumOccurrences())
+    return usageError("--expert-mesh is not supported yet");
 
   struct Choice {
     const Text &option;
@@ -244,9 +247,16 @@ Expected<CompileOptions> CompileFlags::read() const {
   options.prefetch = !noPrefetch;
   options.sync = sync;
   if (prefetchDistance.getNumOccurrences())
-    if (Error error = take(parseCount("prefetch-distance", prefetchDistance, 1),
-                           options.prefetchDistance))
+    if (Error error = take(
+            parseCount("prefetch-distance", prefetchDistance, 1, UINT32_MAX),
+            options.prefetchDistance))
       return std::move(error);
+  for (const Text *option : {&freeze, &replicate})
+    if (option->getNumOccurrences())
+      if (Error error = checkRegex(*option))
+        return usageError("--" + option->ArgStr + "=" + *option + ": " +
+                          llvm::toString(std::move(error)));
+  options.overrides = {freeze, replicate, overrides};
   if (emit == "plan")
     options.emit = CompileOptions::Emit::Plan;
   else if (emit == "plan-text")

@@ -23,12 +23,14 @@ Error gtp::usageError(const Twine &message) {
 // Values
 //===----------------------------------------------------------------------===//
 
-Expected<int64_t> gtp::parseCount(StringRef option, StringRef text,
-                                  int64_t low) {
+Expected<int64_t> gtp::parseCount(StringRef option, StringRef text, int64_t low,
+                                  int64_t high) {
   int64_t value = 0;
-  if (text.getAsInteger(10, value) || value < low)
-    return usageError("--" + option + "=" + text +
-                      ": expected an integer of at least " + Twine(low));
+  if (text.getAsInteger(10, value) || value < low || value > high)
+    return usageError("--" + option + "=" + text + ": expected an integer " +
+                      (high == INT64_MAX
+                           ? "of at least " + Twine(low)
+                           : "from " + Twine(low) + " to " + Twine(high)));
   return value;
 }
 
@@ -177,6 +179,11 @@ llvm::SmallVector<std::string> CompileOptions::canonical() const {
   add("memory-budget",
       memoryBudget ? std::to_string(memoryBudget) : std::string("unlimited"));
   add("target", target);
+  for (auto [option, value] : {std::pair("freeze", overrides.freeze),
+                               std::pair("replicate", overrides.replicate),
+                               std::pair("overrides", overrides.file)})
+    if (!value.empty())
+      add(option, value);
   if (!prefetch)
     result.push_back("--no-prefetch");
   if (sync)

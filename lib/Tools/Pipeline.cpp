@@ -18,6 +18,14 @@ using llvm::StringRef;
 
 using PassPtr = std::unique_ptr<mlir::Pass>;
 
+static PassPtr overrideParameters(const CompileOptions &options) {
+  TfmOverridePassOptions result;
+  result.freeze = options.overrides.freeze;
+  result.replicate = options.overrides.replicate;
+  result.overrides = options.overrides.file;
+  return createTfmOverridePass(result);
+}
+
 static PassPtr differentiate(const CompileOptions &options) {
   TfmDifferentiatePassOptions result;
   result.optimizer =
@@ -80,6 +88,8 @@ struct Stage {
 } // namespace
 
 static const Stage kStages[] = {
+    // Before packing, which joins only what is decided alike.
+    {"tfm-override", overrideParameters},
     // Before differentiation, so that the gradient of a packed weight is one
     // product too.
     {"tfm-pack", plain<createTfmPackPass>},

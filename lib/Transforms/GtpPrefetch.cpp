@@ -20,7 +20,8 @@ namespace {
 /// anything moved; the synchronous ops stay as marks until the end.
 class BlockSplitter {
 public:
-  explicit BlockSplitter(Block &block);
+  /// With `onlyPinned`, gathers that are `gtp.pinned`, and no other collective.
+  BlockSplitter(Block &block, bool onlyPinned);
 
   LogicalResult run();
 
@@ -45,6 +46,7 @@ private:
   PrefetchOp createPrefetch(Operation *op, CollectiveKind kind);
 
   Block &block;
+  bool onlyPinned;
   OpBuilder builder;
   SmallVector<Operation *> ops;
   DenseMap<Operation *, int64_t> positions;
@@ -60,8 +62,9 @@ struct GtpPrefetchPass
 
 } // namespace
 
-BlockSplitter::BlockSplitter(Block &block)
-    : block(block), builder(block.getParent()->getContext()) {
+BlockSplitter::BlockSplitter(Block &block, bool onlyPinned)
+    : block(block), onlyPinned(onlyPinned),
+      builder(block.getParent()->getContext()) {
   for (Operation &op : block) {
     positions[&op] = ops.size();
     ops.push_back(&op);
@@ -197,6 +200,8 @@ LogicalResult BlockSplitter::split(Operation *op) {
 LogicalResult BlockSplitter::run() {
   SmallVector<Operation *> marks;
   for (Operation *op : ops) {
+    if (onlyPinned && !op->hasAttr(GtpDialect::kPinnedAttr))
+      continue;
     LogicalResult result = success();
     if (auto materialize = dyn_cast<MaterializeOp>(op))
       result = splitMaterialize(materialize);
@@ -225,14 +230,12 @@ void GtpPrefetchPass::runOnOperation() {
   }
   SmallVector<Block *> blocks;
   function.walk([&](Block *block) { blocks.push_back(block); });
-  if (sync) {
+  for (Block *block : blocks)
+    if (failed(BlockSplitter(*block, /*onlyPinned=*/sync).run()))
+      return signalPassFailure();
+  if (sync)
     function.walk([](Operation *op) {
       op->removeDiscardableAttr(GtpDialect::kTriggerAttr);
       op->removeDiscardableAttr(GtpDialect::kReleaseBeforeAttr);
     });
-    return;
-  }
-  for (Block *block : blocks)
-    if (failed(BlockSplitter(*block).run()))
-      return signalPassFailure();
 }

@@ -61,9 +61,13 @@ static bool isParameterOf(func::FuncOp step, unsigned index) {
 
 PlacementPolicy::PlacementPolicy(MeshAttr mesh, func::FuncOp step)
     : mesh(mesh), step(step) {
+  auto module = step->getParentOfType<ModuleOp>();
+  for (auto parameter : module.getOps<tfm::ParameterOp>())
+    if (parameter.getReplicated())
+      replicated.insert(FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
   // A parameter rests the same way for all functions that take it, whichever
   // of its stored types each of them sees.
-  for (auto function : step->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+  for (auto function : module.getOps<func::FuncOp>())
     addGranules(function);
 }
 
@@ -87,16 +91,17 @@ bool PlacementPolicy::isParameter(unsigned index) {
 }
 
 PlacementAttr PlacementPolicy::placeParameter(RankedTensorType type,
-                                              int64_t granule) const {
+                                              Attribute parameter) const {
   PlacementAttr whole = PlacementAttr::replicated(mesh, type.getShape());
   SmallVector<StringAttr> axes = axesThat(mesh, &AxisKind::cutsWeights);
   // A vector is small: gathering it would cost latency and save nothing.
-  if (type.getRank() < 2 || axes.empty())
+  if (type.getRank() < 2 || axes.empty() || replicated.contains(parameter))
     return whole;
   return whole.withDim(0,
                        DimAttr::get(mesh.getContext(), type.getDimSize(0),
                                     ArrayRef<StringAttr>(), ArrayRef<int64_t>(),
-                                    ArrayRef<StringAttr>(), axes, granule));
+                                    ArrayRef<StringAttr>(), axes,
+                                    granules.lookup(parameter)));
 }
 
 FailureOr<PlacementAttr>
@@ -129,8 +134,7 @@ FailureOr<PlacementAttr> PlacementPolicy::placeArgument(unsigned index) {
            << argument.getType()
            << ": expected a tensor of static shape without a placement";
   if (isParameter(index))
-    return placeParameter(
-        type, granules.lookup(step.getArgAttr(index, tfm::kParameterAttr)));
+    return placeParameter(type, step.getArgAttr(index, tfm::kParameterAttr));
   auto role = step.getArgAttrOfType<StringAttr>(index, tfm::kArgAttr);
   if (role && (role == "tokens" || role == "labels"))
     return placeBatch(argument);

@@ -27,6 +27,12 @@ struct Trained {
   SmallVector<unsigned, 2> states;
 };
 
+/// A parameter that is not trained, and its argument.
+struct Frozen {
+  ParameterOp op;
+  unsigned weight = 0;
+};
+
 /// Reverse-mode differentiation of the straight-line code in one block.
 class Backward {
 public:
@@ -77,6 +83,7 @@ private:
   func::FuncOp forward, step;
   int64_t microbatches = 1;
   SmallVector<Trained> parameters;
+  SmallVector<Frozen> frozen;
   SmallVector<Type> argumentTypes;
   SmallVector<Attribute> argumentAttrs;
   unsigned tokens = 0, labels = 0, hyper = 0; ///< positions of arguments
@@ -239,8 +246,17 @@ LogicalResult TfmDifferentiatePass::readModule() {
                                   << count << ", expected 1 or more";
       microbatches = integer.getValue().getSExtValue();
     }
-  for (auto parameter : module.getOps<ParameterOp>())
-    parameters.emplace_back().op = parameter;
+  for (auto parameter : module.getOps<ParameterOp>()) {
+    if (parameter.getFrozen())
+      frozen.push_back({parameter});
+    else
+      parameters.emplace_back().op = parameter;
+  }
+  if (parameters.empty() && !frozen.empty())
+    return module.emitError()
+           << "tfm-differentiate: all " << frozen.size()
+           << " parameters are frozen, so there is nothing to train; leave at "
+              "least one out";
   return success();
 }
 
@@ -287,6 +303,13 @@ void TfmDifferentiatePass::buildSignature() {
       trained.states = {addState(state, "state", trained.op, "m"),
                         addState(state, "state", trained.op, "v")};
   }
+  // What is not trained has no result: the step cannot change it.
+  for (Frozen &parameter : frozen)
+    parameter.weight =
+        addArgument(parameter.op.getType(), "weight", parameter.op.getLoc(),
+                    builder.getNamedAttr(
+                        kParameterAttr,
+                        FlatSymbolRefAttr::get(parameter.op.getSymNameAttr())));
   auto ids = cast<RankedTensorType>(forward.getArgumentTypes()[0]);
   Type allIds = stackMicrobatches(ids, microbatches);
   tokens = addArgument(allIds, "tokens", forward.getArgument(0).getLoc());
@@ -343,18 +366,26 @@ TfmDifferentiatePass::buildMicrobatches(OpBuilder &builder, Value count) {
     weights[trained.op.getSymNameAttr()] = step.getArgument(trained.weight);
     backward.addInput(step.getArgument(trained.weight));
   }
+  for (Frozen &parameter : frozen)
+    weights[parameter.op.getSymNameAttr()] = step.getArgument(parameter.weight);
   SmallVector<Operation *> ops =
       cloneForward(builder, forward, weights, mapping);
   loss = mapping.lookup(loss);
   if (failed(backward.run(ops, loss)))
     return failure();
 
+  auto unused = [](ParameterOp op) {
+    return op.emitOpError(
+        "is a parameter that the loss does not depend on; remove it");
+  };
+  for (Frozen &parameter : frozen)
+    if (step.getArgument(parameter.weight).use_empty())
+      return unused(parameter.op);
   SmallVector<Value> yielded;
   for (Trained &trained : parameters) {
     Value weight = step.getArgument(trained.weight);
     if (!backward.reaches(weight))
-      return trained.op.emitOpError(
-          "is a parameter that the loss does not depend on; remove it");
+      return unused(trained.op);
     yielded.push_back(backward.takeGradient(
         weight, gradientElement(trained),
         named(&getContext(), trained.op.getSymName() + ".grad")));
@@ -429,6 +460,7 @@ LogicalResult TfmDifferentiatePass::buildBody() {
 
 void TfmDifferentiatePass::runOnOperation() {
   parameters.clear();
+  frozen.clear();
   argumentTypes.clear();
   argumentAttrs.clear();
   microbatches = 1;

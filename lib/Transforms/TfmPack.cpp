@@ -68,6 +68,7 @@ struct Candidate {
   bool joins(Candidate other) {
     return linear->getBlock() == other.linear->getBlock() &&
            parameter.getInit() == other.parameter.getInit() &&
+           parameter.isDecidedAs(other.parameter) &&
            parameter.getType().getElementType() ==
                other.parameter.getType().getElementType() &&
            parameter->getDiscardableAttrDictionary() ==
@@ -146,7 +147,9 @@ static ParameterOp packParameters(ArrayRef<Candidate> group,
       builder.getDenseI64ArrayAttr(tensorRows), first.getTiedAttr(),
       llvm::any_of(tensorLayouts, [](int64_t number) { return number != 0; })
           ? builder.getDenseI64ArrayAttr(tensorLayouts)
-          : DenseI64ArrayAttr());
+          : DenseI64ArrayAttr(),
+      first.getFrozenAttr(), first.getReplicatedAttr(),
+      first.getPrefetchAttr());
   packed->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   packed->remove();
   symbols.insert(packed, Block::iterator(first));

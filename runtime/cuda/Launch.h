@@ -99,6 +99,7 @@ cudaError_t norm(const NormShape &shape, const Tensor &x, const void *weight,
 uint64_t normGradWorkspace(uint64_t rows, uint64_t group);
 /// Whether a block's sums of `group` features fit the multiprocessor.
 bool normGradFits(uint64_t group);
+/// `dweight` without memory is not computed.
 cudaError_t normGrad(const NormShape &shape, const Tensor &dy, const Tensor &x,
                      const void *weight, const Tensor &dx,
                      const Tensor &dweight, float *workspace,

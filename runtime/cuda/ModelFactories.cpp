@@ -184,15 +184,18 @@ static StatusOr<KernelBody> makeNormGrad(const Site &site) {
                          "memory for");
   site.context.needWorkspace(
       normGradWorkspace(site.shape(1).rows, shape.group));
-  return KernelBody([context = &site.context, shape, dy = Slot(site, 0),
-                     x = Slot(site, 1), dx = Slot(site, 3),
-                     dweight = Slot(site, 4)](const KernelCall &call) {
-    GTP_CUDA(normGrad(shape, dy.in(call), x.in(call), call.as<void>(2),
-                      dx.in(call), dweight.in(call),
-                      static_cast<float *>(context->workspace(call.stream)),
-                      context->stream(call.stream)));
-    return Status::ok();
-  });
+  // A weight that is not trained has no gradient.
+  const bool trained = site.count() > 4;
+  return KernelBody(
+      [context = &site.context, shape, trained, dy = Slot(site, 0),
+       x = Slot(site, 1), dx = Slot(site, 3),
+       dweight = Slot(site, trained ? 4 : 3)](const KernelCall &call) {
+        GTP_CUDA(normGrad(shape, dy.in(call), x.in(call), call.as<void>(2),
+                          dx.in(call), trained ? dweight.in(call) : Tensor(),
+                          static_cast<float *>(context->workspace(call.stream)),
+                          context->stream(call.stream)));
+        return Status::ok();
+      });
 }
 
 //===-- embeddings, biases ------------------------------------------------===//

@@ -151,7 +151,7 @@ cudaError_t gtp::rt::cuda::normGrad(const NormShape &shape, const Tensor &dy,
             workspace);
     return cudaGetLastError();
   });
-  if (error != cudaSuccess)
+  if (error != cudaSuccess || !dweight.data)
     return error;
   return withType(dweight.type, [&](auto zero) {
     using T = decltype(zero);

@@ -38,7 +38,7 @@ static StatusOr<KernelBody> rmsNormGrad(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
   return KernelBody([dy = site.shape(0), x = site.shape(1),
                      group = site.shape(2).columns, dx = site.shape(3),
-                     eps = site.real("eps"),
+                     trained = site.count() > 4, eps = site.real("eps"),
                      offset = static_cast<float>(site.integer("unit_offset"))](
                         const KernelCall &call) {
     const float *weight = call.f32(2);
@@ -61,6 +61,8 @@ static StatusOr<KernelBody> rmsNormGrad(const KernelSite &site) {
         for (uint64_t i = 0; i < group; ++i)
           out[i] = r * (grad[i] * (offset + weight[i])) - in[i] * c;
       }
+    if (!trained)
+      return Status::ok();
     float *dweight = call.f32(4);
     for (uint64_t i = 0; i < group; ++i)
       dweight[i] =
@@ -110,6 +112,7 @@ static StatusOr<KernelBody> layerNormGrad(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
   return KernelBody([dy = site.shape(0), x = site.shape(1),
                      group = site.shape(2).columns, dx = site.shape(3),
+                     trained = site.count() > 4,
                      eps = site.real("eps")](const KernelCall &call) {
     const float *weight = call.f32(2);
     double *sums = threadSums(group);
@@ -142,6 +145,8 @@ static StatusOr<KernelBody> layerNormGrad(const KernelSite &site) {
           out[i] = m.r * (grad[i] * weight[i] - mean -
                           (in[i] - m.mean) * m.r * inner);
       }
+    if (!trained)
+      return Status::ok();
     float *dweight = call.f32(4);
     for (uint64_t i = 0; i < group; ++i)
       dweight[i] =

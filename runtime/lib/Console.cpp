@@ -3,11 +3,14 @@
 #include "gtp-rt/Console.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <unistd.h>
 
+using namespace gtp;
 using namespace gtp::rt;
 
 template <typename... Args>
@@ -19,17 +22,29 @@ static std::string format(const char *pattern, Args... args) {
 
 bool Console::detectTerminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
+void Console::flush() {
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && !failure)
+    failure = errno ? errno : EIO;
+}
+
+Status Console::written() const {
+  if (!failure)
+    return Status::ok();
+  return Status::error(std::string("standard output: cannot write: ") +
+                       std::strerror(failure));
+}
+
 void Console::finish() {
   if (hasStatus)
     std::fputs("\r\033[K", stdout);
-  std::fflush(stdout);
+  flush();
   hasStatus = false;
 }
 
 void Console::line(const std::string &text) {
   finish();
   std::printf("%s%s\n", prefix(), text.c_str());
-  std::fflush(stdout);
+  flush();
 }
 
 void Console::status(const std::string &text) {
@@ -37,7 +52,7 @@ void Console::status(const std::string &text) {
     return;
   finish();
   std::printf("%s%s", prefix(), text.c_str());
-  std::fflush(stdout);
+  flush();
   hasStatus = true;
 }
 

@@ -70,6 +70,23 @@ static StatusOr<std::optional<EvalData>> openEvalData(const RunOptions &options,
   return std::optional<EvalData>(std::move(data));
 }
 
+/// An output must not take the place of a file of the checkpoint.
+static Status checkOutputs(const RunOptions &options,
+                           const WeightSource &weights) {
+  const std::pair<const char *, const std::string *> outputs[] = {
+      {"--metrics", &options.metrics},
+      {"--dump-grads", &options.dumpGrads},
+      {"--dump-weights", &options.dumpWeights}};
+  for (const auto &[option, output] : outputs)
+    for (const std::string &file : weights.files())
+      if (isSameFile(*output, file))
+        return Status::error(std::string(option) + "=" + *output +
+                             ": is also " + file +
+                             " of --weights; an output needs a file of its "
+                             "own");
+  return Status::ok();
+}
+
 /// Everything that can be found wrong before memory is allocated.
 static StatusOr<std::unique_ptr<Inputs>>
 checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
@@ -92,6 +109,7 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
                      : WeightSource::checkpoint(*plan, options.weights);
   if (!weights.isOk())
     return std::move(weights).status();
+  GTP_RETURN_IF_ERROR(checkOutputs(options, *weights));
   auto inputs = std::make_unique<Inputs>(std::move(*plan), std::move(*store),
                                          std::move(*weights));
   inputs->data = std::move(data);
@@ -326,21 +344,22 @@ int gtp::rt::runTool(int argc, const char *const *argv,
     std::fprintf(stderr, "gtp-run: error: %s\n", line.message().c_str());
     return 1;
   }
-  if (line->text) {
+  if (line->text)
     std::fputs(line->text->c_str(), stdout);
-    return 0;
-  }
   Console console(line->options.unchecked);
   Status status = Status::ok();
   try {
-    status = run(console, line->options, createHost, gpus);
+    if (!line->text)
+      status = run(console, line->options, createHost, gpus);
   } catch (const std::bad_alloc &) {
     status =
         Status::error("not enough memory for the run").in(line->options.plan);
   }
+  console.finish();
+  if (status.isOk())
+    status = console.written();
   if (status.isOk())
     return 0;
-  console.finish();
   std::fprintf(stderr, "%sgtp-run: error: %s\n", console.prefix(),
                status.message().c_str());
   return 1;

@@ -46,6 +46,7 @@ readIndex(const std::string &path) {
 Status SafetensorsReader::addFile(const std::string &path) {
   File file;
   file.path = path;
+  pathsRead.push_back(path);
   auto bytes = MappedFile::open(path);
   if (!bytes.isOk())
     return std::move(bytes).status().in(path);
@@ -86,6 +87,7 @@ StatusOr<SafetensorsReader> SafetensorsReader::open(const std::string &path) {
   auto index = readIndex(indexPath);
   if (!index.isOk())
     return std::move(index).status().in(indexPath);
+  reader.pathsRead.push_back(indexPath);
   std::map<std::string, bool> shards; // opened already
   for (const auto &[name, shard] : *index)
     if (!shards[shard]) {

@@ -57,12 +57,18 @@ WeightSource WeightSource::initial(const RunPlan &plan, uint64_t seed) {
   return source;
 }
 
-/// Old exports hold rope's frequencies, which the configuration determines.
+/// Old exports hold rope's frequencies and attention's masks, which the
+/// configuration determines.
 static bool isDerived(const std::string &name) {
-  static constexpr std::string_view kSuffix = ".rotary_emb.inv_freq";
-  return name.size() > kSuffix.size() &&
-         name.compare(name.size() - kSuffix.size(), kSuffix.size(), kSuffix) ==
-             0;
+  static constexpr std::string_view kSuffixes[] = {
+      ".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias",
+      ".attention.bias", ".attention.masked_bias"};
+  return std::any_of(std::begin(kSuffixes), std::end(kSuffixes),
+                     [&](std::string_view suffix) {
+                       return name.size() > suffix.size() &&
+                              name.compare(name.size() - suffix.size(),
+                                           suffix.size(), suffix) == 0;
+                     });
 }
 
 /// Whether two tensors of a checkpoint hold the same values.

@@ -70,6 +70,17 @@ def read_safetensors(path):
     return tensors
 
 
+def write_safetensors(path, tensors):
+    """{name: (shape, array of float32)} to a file."""
+    header, end = {}, 0
+    for name, (shape, values) in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [end, end + 4 * len(values)]}
+        end += 4 * len(values)
+    text = json.dumps(header).encode()
+    data = b"".join(values.tobytes() for _, values in tensors.values())
+    pathlib.Path(path).write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
 def norm(values):
     return math.sqrt(math.fsum(v * v for v in values))
 

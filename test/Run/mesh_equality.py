@@ -36,6 +36,14 @@ FAMILIES = {
     "phi3": dict(SMALL, model_type="phi3", num_key_value_heads=7, sliding_window=4),
     "qwen2": dict(SMALL, model_type="qwen2", num_key_value_heads=1, tie_word_embeddings=True),
 }
+# What is decided for some weights: another model's config, and the options.
+VARIANTS = {
+    "llama-tied, embedding frozen": ("llama-tied", ["--freeze=embed_tokens"]),
+    "llama, only norms trained": ("llama", ["--freeze=proj|embed_tokens|lm_head"]),
+    "qwen3, only layer 1 trained": ("qwen3", ["--freeze=embed|lm_head|layers\\.0|^model\\.norm"]),
+    "qwen3, k and up frozen": ("qwen3", ["--freeze=k_proj|up_proj"]),
+    "llama, head and down whole": ("llama", ["--replicate=lm_head|down_proj"]),
+}
 FAMILY_MESHES = [(1, 3), (2, 4)]
 FAMILY_MICROBATCHES = [3]
 TOKENS = 20000
@@ -80,11 +88,12 @@ class Grid:
 
     def measure(self, model, dp, degree, microbatches, labels, optimizer, steps):
         tools = self.tools
-        config = tools.scratch / f"{model}.json"
-        config.write_text(json.dumps((MODELS | FAMILIES)[model]))
+        base, decided = VARIANTS.get(model, (model, []))
+        config = tools.scratch / f"{base}.json"
+        config.write_text(json.dumps((MODELS | FAMILIES)[base]))
         plan = tools.compile(config, f"--mesh=dp={dp},gtp={degree}", f"--seq={SEQUENCE}",
                              f"--micro-batch={BATCH // (dp * degree * microbatches)}",
-                             f"--global-batch={BATCH}", f"--optimizer={optimizer}")
+                             f"--global-batch={BATCH}", f"--optimizer={optimizer}", *decided)
         grads = tools.scratch / "grads.safetensors"
         options = [f"--data={self.data.path}", "--token-bits=16", f"--steps={steps}",
                    f"--seed={SEED}", "--lr=1e-3", f"--dump-grads={grads}"]
@@ -132,7 +141,7 @@ class Grid:
 def body(tools, report, arguments):
     grid = Grid(tools)
     cases = [(model, MESHES, MICROBATCHES) for model in MODELS]
-    cases += [(model, FAMILY_MESHES, FAMILY_MICROBATCHES) for model in FAMILIES]
+    cases += [(model, FAMILY_MESHES, FAMILY_MICROBATCHES) for model in [*FAMILIES, *VARIANTS]]
     for model, meshes, counts in cases:
         for dp, degree in meshes:
             for microbatches in counts:

@@ -77,3 +77,27 @@ func.func @forward(%tokens: tensor<1x2xi32>, %labels: tensor<1x2xi32>, %count: t
   %loss = tfm.cross_entropy %logits, %labels, %count : (tensor<1x2x4xf32>, tensor<1x2xi32>, tensor<i64>) -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// expected-error @below {{tfm-differentiate: all 1 parameters are frozen, so there is nothing to train; leave at least one out}}
+module {
+  tfm.parameter @w : tensor<2xf32> init "ones" tensors ["w" = 2] frozen
+  func.func @forward(%tokens: tensor<1x2xi32>, %labels: tensor<1x2xi32>, %count: tensor<i64>) -> tensor<f32> {
+    %0 = tfm.full 1.0 : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{'tfm.parameter' op is a parameter that the loss does not depend on; remove it}}
+tfm.parameter @unused : tensor<2xf32> init "ones" tensors ["u" = 2] frozen
+tfm.parameter @table : tensor<8x4xf32> init "normal" tensors ["table" = 8]
+func.func @forward(%tokens: tensor<1x2xi32>, %labels: tensor<1x2xi32>, %count: tensor<i64>) -> tensor<f32> {
+  %table = tfm.get @table : tensor<8x4xf32>
+  %h = tfm.embedding %tokens, %table : (tensor<1x2xi32>, tensor<8x4xf32>) -> tensor<1x2x4xf32>
+  %logits = tfm.linear %h, %table : (tensor<1x2x4xf32>, tensor<8x4xf32>) -> tensor<1x2x8xf32>
+  %loss = tfm.cross_entropy %logits, %labels, %count : (tensor<1x2x8xf32>, tensor<1x2xi32>, tensor<i64>) -> tensor<f32>
+  return %loss : tensor<f32>
+}

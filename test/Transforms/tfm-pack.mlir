@@ -88,3 +88,37 @@ func.func @two_groups(%x: tensor<3x4xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>,
   %3 = tfm.linear %x, %d : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
   return %0, %1, %2, %3 : tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
 }
+
+// -----
+
+// Rows of one parameter share one fate: q and k are frozen, v is not, r is, but
+// whole on every rank.
+// CHECK: tfm.parameter @"q|k" : tensor<6x4xf32> init "normal" tensors ["q" = 4, "k" = 2] frozen{{$}}
+// CHECK: tfm.parameter @"v|p" : tensor<4x4xf32> init "normal" tensors ["v" = 2, "p" = 2]{{$}}
+// CHECK: tfm.parameter @r : tensor<2x4xf32> init "normal" tensors ["r" = 2] frozen replicated{{$}}
+// CHECK: tfm.parameter @late : tensor<2x4xf32> init "normal" tensors ["late" = 2] prefetch "off"{{$}}
+tfm.parameter @q : tensor<4x4xf32> init "normal" tensors ["q" = 4] frozen
+tfm.parameter @v : tensor<2x4xf32> init "normal" tensors ["v" = 2]
+tfm.parameter @k : tensor<2x4xf32> init "normal" tensors ["k" = 2] frozen
+tfm.parameter @r : tensor<2x4xf32> init "normal" tensors ["r" = 2] frozen replicated
+tfm.parameter @late : tensor<2x4xf32> init "normal" tensors ["late" = 2] prefetch "off"
+tfm.parameter @p : tensor<2x4xf32> init "normal" tensors ["p" = 2]
+
+// CHECK-LABEL: @what_is_decided_alike
+func.func @what_is_decided_alike(%x: tensor<3x4xf32>) {
+  %q = tfm.get @q : tensor<4x4xf32>
+  %k = tfm.get @k : tensor<2x4xf32>
+  %v = tfm.get @v : tensor<2x4xf32>
+  %r = tfm.get @r : tensor<2x4xf32>
+  %l = tfm.get @late : tensor<2x4xf32>
+  %p = tfm.get @p : tensor<2x4xf32>
+  // CHECK-COUNT-4: tfm.linear
+  // CHECK-NOT: tfm.linear
+  %0 = tfm.linear %x, %q : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %1 = tfm.linear %x, %k : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
+  %2 = tfm.linear %x, %v : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
+  %3 = tfm.linear %x, %r : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
+  %4 = tfm.linear %x, %l : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
+  %5 = tfm.linear %x, %p : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
+  return
+}

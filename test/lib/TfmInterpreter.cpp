@@ -388,7 +388,8 @@ static Tensors rmsNormGrad(RmsNormGradOp op, Operands in) {
       out[0].values[group * size + i] =
           scale *
           (grad[i] * (offset + weight.values[i]) - x[i] * scale * dot / size);
-      out[1].values[i] += grad[i] * x[i] * scale;
+      if (op.getDweight())
+        out[1].values[i] += grad[i] * x[i] * scale;
     }
   });
   return out;
@@ -412,7 +413,8 @@ static Tensors layerNormGrad(LayerNormGradOp op, Operands in) {
     for (int64_t i = 0; i < size; ++i) {
       out[0].values[group * size + i] =
           moments.scale * (grad[i] * weight.values[i] - mean - normed(i) * dot);
-      out[1].values[i] += grad[i] * normed(i);
+      if (op.getDweight())
+        out[1].values[i] += grad[i] * normed(i);
     }
   });
   return out;

@@ -13,6 +13,7 @@
 #include "gtp/Support/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,12 @@ struct Gather {
   uint32_t firstUse = 0; ///< compute operation
   uint32_t lastUse = 0;
   std::string name;
+  /// Pinned by hand: the compute operation after which it is issued, -1 for the
+  /// start of the region, or that of a pinned gather ahead of it on the stream
+  /// if that is later. What is not pinned is issued in between.
+  std::optional<int64_t> pinned = {};
+  /// Issued when it pays, also where the options force all others.
+  bool automatic = false;
 };
 
 /// A gradient that leaves through the reduce stream. `bytes` is what it holds
@@ -161,13 +168,18 @@ struct ScheduleProblem {
   /// Fails only when the cap cannot be met (or, with a forced prefetch, is
   /// not); the message says what is least and which part of it is largest.
   StatusOr<Schedule> solve(const ScheduleOptions &options = {}) const;
-  /// From first principles: triggers come before uses, streams' orders hold,
-  /// the cap is respected, the predictions are true.
+  /// From first principles: triggers come before uses, streams' orders and pins
+  /// hold, the cap is respected, the predictions are true.
   Status verify(const Schedule &schedule) const;
 
   /// Index permutations: the streams' issue order.
   std::vector<uint32_t> gatherOrder() const;
   std::vector<uint32_t> reductionOrder() const;
+  /// The operation after which the gather at a position of that order is issued
+  /// when it is `distance` gathers ahead: when the first use of the one so many
+  /// before it starts, its own first use for 0.
+  int64_t triggerAhead(const std::vector<uint32_t> &order, size_t position,
+                       uint32_t distance) const;
   /// Plays the schedule; only triggers and releases are read.
   Timeline simulate(const Schedule &schedule) const;
   int64_t lowerBoundNs() const;

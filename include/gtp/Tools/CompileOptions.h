@@ -11,6 +11,7 @@
 #define GTP_TOOLS_COMPILEOPTIONS_H
 
 #include "gtp/Import/Import.h"
+#include "gtp/Import/Overrides.h"
 #include "gtp/Transforms/Mesh.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -46,6 +47,7 @@ struct CompileOptions {
   bool prefetch = true;
   bool sync = false;
   std::optional<int64_t> prefetchDistance;
+  OverrideOptions overrides; ///< of single parameters
 
   Emit emit = Emit::Mlir;
   std::string stopAfter;
@@ -79,9 +81,9 @@ llvm::Expected<Element> parseElement(llvm::StringRef option,
 /// Bytes: an integer, or a number with KiB, MiB or GiB; "unlimited" is 0.
 llvm::Expected<int64_t> parseSize(llvm::StringRef option, llvm::StringRef text);
 
-/// A decimal integer of at least `low`.
+/// A decimal integer of `low` to `high`.
 llvm::Expected<int64_t> parseCount(llvm::StringRef option, llvm::StringRef text,
-                                   int64_t low);
+                                   int64_t low, int64_t high = INT64_MAX);
 
 /// An error for the user, without the "error:" that the tool prints.
 llvm::Error usageError(const llvm::Twine &message);

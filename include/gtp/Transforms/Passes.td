@@ -13,6 +13,32 @@ include "mlir/Pass/PassBase.td"
 // tfm: the logical program
 //===----------------------------------------------------------------------===//
 
+def TfmOverridePass : Pass<"tfm-override", "::mlir::ModuleOp"> {
+  let summary = "pins what is decided for single parameters";
+  let description = [{
+    Sets `frozen`, `replicated` and `prefetch` of the parameters that a regular
+    expression finds in one of their checkpoint names (docs/overrides.md). First the two
+    options, then the file, which counts more.
+
+    ```mlir
+    tfm.parameter @norm : tensor<64xf32> init "ones" tensors ["norm" = 64]
+    ```
+    becomes with `freeze=norm`
+    ```mlir
+    tfm.parameter @norm : tensor<64xf32> init "ones" tensors ["norm" = 64] frozen
+    ```
+  }];
+  let options = [
+    Option<"freeze", "freeze", "std::string", "\"\"",
+           "expression that finds the parameters that are not trained">,
+    Option<"replicate", "replicate", "std::string", "\"\"",
+           "expression that finds the parameters that every rank holds whole">,
+    Option<"overrides", "overrides", "std::string", "\"\"",
+           "file of decisions for single parameters">,
+  ];
+  let dependentDialects = ["::gtp::tfm::TfmDialect"];
+}
+
 def TfmPackPass : Pass<"tfm-pack", "::mlir::ModuleOp"> {
   let summary = "joins linears that share an input";
   let description = [{
@@ -30,8 +56,9 @@ def TfmPackPass : Pass<"tfm-pack", "::mlir::ModuleOp"> {
     %qk = tfm.linear %x, %w     // @"q_proj|k_proj"
     %q, %k = tfm.split %qk
     ```
-    Tied parameters, and parameters of different element types or initial values,
-    stay as they are.
+    Tied parameters stay as they are. Only parameters of one element type and initial
+    value are joined, and of those only what is equally frozen, replicated and
+    prefetched: all rows of a parameter share one fate.
   }];
   let dependentDialects = ["::gtp::tfm::TfmDialect"];
 }
@@ -46,8 +73,11 @@ def TfmDifferentiatePass : Pass<"tfm-differentiate", "::mlir::ModuleOp"> {
     labels; the sums over them are the results of `tfm.microbatches`.
 
     A parameter has its weight in its own type; when `state-dtype` differs, a
-    master copy in that type; and the optimizer's states in that type. Every
-    parameter is trained: one that the loss does not depend on is an error.
+    master copy in that type; and the optimizer's states in that type. A parameter that
+    is `frozen` has its weight and no more: an argument without a result. Gradients are
+    those that trained parameters need; below the lowest of them there is no backward
+    pass, and the norm counts them alone. A parameter that the loss does not depend on
+    is an error.
 
     Beside it stands `@eval_step`, the same loss without a derivative: the weights,
     tokens and labels in, the loss and the number of counted labels out.
@@ -132,7 +162,8 @@ def GtpPrefetchPass : Pass<"gtp-prefetch", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"sync", "sync", "bool", "false",
-           "leave every collective as it is, and drop the decisions">,
+           "leave every collective that is not gtp.pinned as it is, and drop the "
+           "decisions">,
   ];
   let dependentDialects = ["::gtp::dist::GtpDialect"];
 }

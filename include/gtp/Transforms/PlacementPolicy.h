@@ -25,8 +25,9 @@ public:
 
   /// The placement of an argument by its role: parameters, master copies and
   /// optimizer states alike are cut along dimension 0 by storage axes from rank
-  /// 2 on; tokens and labels are cut along their batch, the dimension before
-  /// the last; the rest is replicated.
+  /// 2 on, but for those of a parameter that is `replicated`; tokens and labels
+  /// are cut along their batch, the dimension before the last; the rest is
+  /// replicated.
   mlir::FailureOr<dist::PlacementAttr> placeArgument(unsigned index);
 
   /// Whether an argument is a parameter, its master copy or state.
@@ -35,7 +36,7 @@ public:
 private:
   void addGranules(mlir::func::FuncOp function);
   dist::PlacementAttr placeParameter(mlir::RankedTensorType type,
-                                     int64_t granule) const;
+                                     mlir::Attribute parameter) const;
   mlir::FailureOr<dist::PlacementAttr>
   placeBatch(mlir::BlockArgument argument) const;
 
@@ -43,6 +44,8 @@ private:
   mlir::func::FuncOp step;
   /// The granule of each parameter, by its symbol.
   llvm::DenseMap<mlir::Attribute, int64_t> granules;
+  /// Symbols of parameters that every rank holds whole.
+  llvm::DenseSet<mlir::Attribute> replicated;
 };
 
 } // namespace gtp

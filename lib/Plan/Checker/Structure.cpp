@@ -231,7 +231,7 @@ void ParameterTable::checkParameter(uint32_t index) {
 
   const pb::Numerics &numerics = c.plan.numerics();
   bool separate = p.master_buffer_plus1() != 0;
-  if (!separate && numerics.compute() != numerics.master())
+  if (!separate && !p.frozen() && numerics.compute() != numerics.master())
     c.fail("structure", where + " has no master buffer, but its compute type " +
                             dtypeName(numerics.compute()) +
                             " is not the master's " +

@@ -4,6 +4,7 @@
 #define GTP_RT_CONSOLE_H
 
 #include "gtp-rt/Metrics.h"
+#include "gtp/Support/Status.h"
 
 #include <chrono>
 #include <cstdint>
@@ -21,12 +22,17 @@ public:
   void status(const std::string &text);
   /// Removes the status line, before anything else writes to the terminal.
   void finish();
+  /// An error once something could not be written; the run goes on.
+  Status written() const;
   bool isTerminal() const { return terminal; }
   /// What an error or a line starts with.
   const char *prefix() const { return unchecked ? "[unchecked] " : ""; }
 
 private:
+  void flush();
+
   bool unchecked;
+  int failure = 0; ///< errno of the first write that failed
   bool terminal = detectTerminal();
   bool hasStatus = false;
   static bool detectTerminal();

@@ -58,6 +58,8 @@ public:
   const TensorInfo *find(const std::string &name) const;
   /// The file that holds `name`, for messages.
   const std::string &fileOf(const std::string &name) const;
+  /// All files that were read, the index of a folder included.
+  const std::vector<std::string> &paths() const { return pathsRead; }
   /// Elements [begin, begin + count) of a tensor that exists, as float32.
   void read(const std::string &name, uint64_t begin, uint64_t count,
             float *destination) const;
@@ -76,6 +78,7 @@ private:
   const Entry *lookup(const std::string &name) const;
 
   std::vector<File> files;
+  std::vector<std::string> pathsRead;
   std::map<std::string, Entry> entries;
   std::map<std::string, std::string> aliases;
 };

@@ -27,6 +27,11 @@ public:
   /// no weight; they are skipped.
   const std::vector<std::string> &skipped() const { return skippedNames; }
 
+  /// The files of the checkpoint; none of initial weights.
+  std::vector<std::string> files() const {
+    return reader ? reader->paths() : std::vector<std::string>();
+  }
+
 private:
   explicit WeightSource(const RunPlan &plan) : plan(plan) {}
   Status resolve(const plan::pb::Parameter &parameter,

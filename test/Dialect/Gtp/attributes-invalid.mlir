@@ -160,6 +160,11 @@ func.func private @partitioned() attributes {gtp.partitioned = 4 : i64}
 
 // -----
 
+// expected-error @below {{has attribute gtp.pinned, expected a unit attribute on gtp.materialize}}
+func.func private @pinned() attributes {gtp.pinned}
+
+// -----
+
 // expected-error @below {{has attribute gtp.trigger, expected an i64 on gtp.materialize}}
 func.func private @trigger() attributes {gtp.trigger = 4 : i64}
 

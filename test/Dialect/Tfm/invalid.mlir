@@ -727,3 +727,21 @@ func.func @documents_of_attention_both_ways(%q: tensor<2x3x4xf32>, %s: tensor<2x
 // expected-error @below {{has tfm.model with document_separator = 7, expected an id below its vocabulary of 7}}
 module attributes {tfm.model = {vocabulary = 7 : i64, document_separator = 7 : i64}} {
 }
+
+// -----
+
+// expected-error @below {{has prefetch "0", expected "off", "auto" or a distance of "1" or more}}
+tfm.parameter @w : tensor<2xf32> init "ones" tensors ["w" = 2] prefetch "0"
+
+// -----
+
+// expected-error @below {{has prefetch "early", expected "off", "auto" or a distance of "1" or more}}
+tfm.parameter @w : tensor<2xf32> init "ones" tensors ["w" = 2] prefetch "early"
+
+// -----
+
+func.func @norm_gradient(%x: tensor<3x4xf32>, %w: tensor<2xf32>) {
+  // expected-error @below {{has dweight of shape [4], expected [2]}}
+  tfm.rms_norm_grad %x, %x, %w {eps = 1.0e-5} : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<2xf32>) -> (tensor<3x4xf32>, tensor<4xf32>)
+  return
+}

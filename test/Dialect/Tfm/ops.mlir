@@ -9,6 +9,10 @@ tfm.parameter @packed : tensor<6x4xbf16> init "normal" tensors ["a.weight" = 4, 
 // CHECK: tfm.parameter @"odd name|x" : tensor<4xf32> init "ones" tensors ["n" = 4] tied ["m", "\22o\22"] {note = 1 : i64}
 tfm.parameter @"odd name|x" : tensor<4xf32> init "ones" tensors ["n" = 4] tied ["m", "\22o\22"] {note = 1 : i64}
 
+// CHECK: tfm.parameter @decided : tensor<4xf32> init "ones" tensors ["d" = 4] frozen replicated prefetch "12" {note = 1 : i64}
+tfm.parameter @decided : tensor<4xf32> init "ones" tensors ["d" = 4] frozen replicated prefetch "12" {note = 1 : i64}
+// CHECK: tfm.parameter @by_attribute : tensor<4xf32> init "ones" tensors ["e" = 4] frozen prefetch "auto"{{$}}
+tfm.parameter @by_attribute : tensor<4xf32> init "ones" tensors ["e" = 4] {frozen, prefetch = "auto"}
 // CHECK: tfm.parameter @laid_out : tensor<14x4xbf16> init "normal" tensors ["a" = 2 transposed, "b" = 12 interleaved 2 by 3]
 tfm.parameter @laid_out : tensor<14x4xbf16> init "normal" tensors ["a" = 2 transposed, "b" = 12 interleaved 2 by 3]
 

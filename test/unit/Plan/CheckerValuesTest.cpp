@@ -88,6 +88,15 @@ TEST(Checker, FindsWrongWeights) {
       "role", "does not publish", options);
 }
 
+TEST(Checker, FrozenWeightsStayAsTheyAre) {
+  expectBroken(
+      [](pb::Plan &plan) { plan.mutable_parameters(1)->set_frozen(true); },
+      "exactly-once", "updates parameter 'gain', which is frozen");
+  expectBroken(
+      [](pb::Plan &plan) { plan.mutable_parameters(1)->set_frozen(true); },
+      "weight-version", "must hold the shard of parameter 'gain' as it was");
+}
+
 TEST(Checker, FindsWrongReductions) {
   expectBroken([](pb::Plan &plan) { skip(plan, "head.reduce"); },
                "exactly-once", "still partial over dp", mesh(2, 2));

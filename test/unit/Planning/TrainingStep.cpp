@@ -156,4 +156,38 @@ MemoryProblem trainingMemory(const ScheduleProblem &problem,
   return memory;
 }
 
+ScheduleProblem randomProblem(std::mt19937 &random, uint32_t numOps,
+                              unsigned numGathers, unsigned numReductions) {
+  ScheduleProblem problem;
+  for (uint32_t i = 0; i < numOps; ++i)
+    problem.ops.push_back({int64_t(random() % 50), ""});
+  auto cost = [&] {
+    int64_t ns = random() % 60;
+    return TransferCost{ns, int64_t(random() % 3) * ns / 10,
+                        int64_t(random() % 3) * 100};
+  };
+  for (unsigned i = 0; i < numGathers; ++i) {
+    Gather gather;
+    gather.bytes = random() % 10;
+    gather.cost = cost();
+    gather.firstUse = random() % numOps;
+    gather.lastUse = gather.firstUse + random() % (numOps - gather.firstUse);
+    problem.gathers.push_back(gather);
+  }
+  for (unsigned i = 0; i < numReductions; ++i) {
+    Reduction reduction;
+    reduction.bytes = random() % 10;
+    reduction.cost = cost();
+    reduction.producer = random() % numOps;
+    reduction.consumer =
+        reduction.producer + 1 + random() % (numOps - reduction.producer);
+    problem.reductions.push_back(reduction);
+  }
+  problem.base = BaseProfile(numOps);
+  for (int64_t &point : problem.base.points)
+    point = random() % 10;
+  problem.sharedLinkPermille = random() % 2 ? 1000 : 600;
+  return problem;
+}
+
 } // namespace gtp::planning

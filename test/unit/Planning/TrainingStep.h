@@ -6,6 +6,8 @@
 #include "gtp/Planning/Memory.h"
 #include "gtp/Planning/Schedule.h"
 
+#include <random>
+
 namespace gtp::planning {
 
 /// Forward and backward of a transformer with `layers` layers: ten operations a
@@ -17,6 +19,11 @@ ScheduleProblem trainingStep(uint32_t layers, int64_t gatherNs,
 /// streams with the activations of trainingStep(), then an update region.
 MemoryProblem trainingMemory(const ScheduleProblem &problem,
                              const Schedule &schedule, uint32_t layers);
+
+/// Any legal problem of so many operations, gathers and reductions, small
+/// numbers throughout.
+ScheduleProblem randomProblem(std::mt19937 &random, uint32_t numOps,
+                              unsigned numGathers, unsigned numReductions);
 
 } // namespace gtp::planning
 

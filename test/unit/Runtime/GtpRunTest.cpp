@@ -250,3 +250,20 @@ TEST_F(GtpRunTest, WrongInputsAreErrorsOfOneLine) {
         << result.text;
   }
 }
+
+TEST_F(GtpRunTest, WhatCannotBeWrittenIsAnError) {
+  const std::string full = "cannot write: No space left on device";
+  std::string train = std::string(GTP_RUN) + " " + plan + " " + data;
+  expectError(shell(train + " --metrics=/dev/full >/dev/null"),
+              "/dev/full: " + full);
+  expectError(shell(train + " --dump-weights=/dev/full >/dev/null"), full);
+  // The run itself goes on to its end.
+  std::string dump = folder.path("weights");
+  expectError(shell(train + " --dump-weights=" + dump + " >/dev/full"),
+              "standard output: cannot write: No space left on device");
+  EXPECT_NE(TemporaryFolder::read(dump), "");
+  expectError(shell(std::string(GTP_RUN) + " --help >/dev/full"),
+              "standard output: cannot write: No space left on device");
+  expectError(shell(train + " --verify-only >/dev/full"),
+              "standard output: cannot write: No space left on device");
+}

@@ -126,16 +126,17 @@ void testRmsNorm(bool gradient) {
           .out(rmsNorm({x, weight}))
           .real("eps", 1e-5)
           .check();
-    else
-      KernelCase("rms_norm_grad")
-          .in(dy)
-          .in(x)
-          .in(weight)
-          .out(differentiate(rmsNorm, {x, weight}, 0, dy))
-          .out(differentiate(rmsNorm, {x, weight}, 1, dy))
-          .real("eps", 1e-5)
-          .tolerance(5e-5)
-          .check();
+    // A weight that is not trained has no gradient.
+    for (bool trained : {true, false}) {
+      if (!gradient)
+        break;
+      KernelCase test("rms_norm_grad");
+      test.in(dy).in(x).in(weight).out(
+          differentiate(rmsNorm, {x, weight}, 0, dy));
+      if (trained)
+        test.out(differentiate(rmsNorm, {x, weight}, 1, dy));
+      test.real("eps", 1e-5).tolerance(5e-5).check();
+    }
   }
 }
 
@@ -163,6 +164,15 @@ void testLayerNorm(bool gradient) {
     Tensor x = randomTensor({1, rows, groups * size}, 31);
     Tensor weight = randomTensor({size}, 32);
     Tensor dy = randomTensor(x.dims, 33);
+    if (gradient)
+      KernelCase("layer_norm_grad")
+          .in(dy)
+          .in(x)
+          .in(weight)
+          .out(differentiate(layerNorm, {x, weight}, 0, dy))
+          .real("eps", 1e-5)
+          .tolerance(5e-5)
+          .check();
     KernelCase test(gradient ? "layer_norm_grad" : "layer_norm");
     if (gradient)
       test.in(dy)

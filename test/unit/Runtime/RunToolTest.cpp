@@ -165,6 +165,25 @@ TEST_F(RunToolTest, EveryWrongFileIsOneMessageAndNothingIsWritten) {
   EXPECT_EQ(folder.count(), before + 2);
 }
 
+TEST_F(RunToolTest, AnOutputIsNoFileOfTheCheckpoint) {
+  std::string checkpoint = folder.path("checkpoint");
+  std::filesystem::create_directory(checkpoint);
+  std::string shard = checkpoint + "/model-1.safetensors";
+  std::string index = checkpoint + "/model.safetensors.index.json";
+  ASSERT_EQ(run({"--steps=0", "--dump-weights=" + shard}), 0) << err;
+  folder.write("checkpoint/model.safetensors.index.json",
+               R"({"weight_map": {"w": "model-1.safetensors"}})");
+  std::string bytes = TemporaryFolder::read(shard);
+  for (const std::string &file : {shard, index})
+    for (const char *option :
+         {"--metrics=", "--dump-grads=", "--dump-weights="})
+      EXPECT_EQ(
+          error({"--data=" + data, "--weights=" + checkpoint, option + file}),
+          option + file + ": is also " + file +
+              " of --weights; an output needs a file of its own");
+  EXPECT_EQ(TemporaryFolder::read(shard), bytes);
+}
+
 TEST_F(RunToolTest, ALinkStaysOne) {
   std::string file = folder.write("file", "old"), link = folder.path("link");
   std::filesystem::create_symlink(file, link);
