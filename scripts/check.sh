@@ -80,6 +80,7 @@ stage "determinism" run determinism dev
 stage "training loop" run training_loop dev
 stage "held-out loss" run held_out dev
 stage "demo curve" run demo_curve dev
+stage "tutorial" run tutorial dev
 stage "plan size" run plan_size dev
 if $ci; then
   stage "config sweep" run config_sweep dev

@@ -316,7 +316,12 @@ static llvm::Error printModule(ModuleOp module, const CompileJob &job,
       return usageError("cannot write this bytecode version");
     return llvm::Error::success();
   }
-  module.print(stream);
+  // What goes on behind a stop needs the names of operations, which are in
+  // their locations. On a terminal they are in the way.
+  OpPrintingFlags flags;
+  if (!job.options.stopAfter.empty() && !stream.is_displayed())
+    flags.enableDebugInfo();
+  module.print(stream, flags);
   stream << "\n";
   return llvm::Error::success();
 }

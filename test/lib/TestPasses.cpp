@@ -3,6 +3,7 @@
 #include "TestPasses.h"
 
 void gtp::test::registerTestPasses() {
+  registerTestCrash();
   registerTestGtpLayout();
   registerTestPlanEmit();
   registerTestTfmInterfaces();

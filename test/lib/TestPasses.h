@@ -8,6 +8,7 @@ namespace gtp::test {
 /// What gtp-opt calls when it is built with tests.
 void registerTestPasses();
 
+void registerTestCrash();
 void registerTestGtpLayout();
 void registerTestPlanEmit();
 void registerTestTfmInterfaces();
