@@ -42,6 +42,14 @@ Spec use(Spec spec) {
   spec.identifiesUse = true;
   return spec;
 }
+Spec cotangent(Spec spec) {
+  spec.cotangent = true;
+  return spec;
+}
+Spec slopeOne(Spec spec) {
+  spec.slopeOne = true;
+  return spec;
+}
 Spec weight(std::string_view name) { return role(Role::Weight, read(name)); }
 Spec gradient(std::string_view name) {
   return role(Role::Gradient, accumulable(write(name)));
@@ -61,13 +69,15 @@ std::vector<KernelSpec> buildRegistry() {
       {"causal", Int}, {"window", Int, true}, {"softcap", Float, true}};
   const Spec master = role(Role::Master, update("master"));
   const Spec reduced = role(Role::Gradient, read("grad"));
+  const Spec hyper = role(Role::Hyper, read("hyper"));
+  const Spec scale = role(Role::Scale, read("scale"));
   const Spec compute = variadic(0, 1, role(Role::Compute, write("compute")));
 
   return {
       {"adamw",
        1,
        {master, role(Role::State, update("m")), role(Role::State, update("v")),
-        reduced, read("hyper"), read("scale"), compute},
+        reduced, hyper, scale, compute},
        {{"decay", Int}},
        Contribution::None,
        SumsOver::Nothing,
@@ -92,7 +102,7 @@ std::vector<KernelSpec> buildRegistry() {
        "operands have one shape and one float type."},
       {"add_bias",
        1,
-       {strided(read("x")), use(weight("bias")), strided(write("y"))},
+       {slopeOne(strided(read("x"))), use(weight("bias")), strided(write("y"))},
        {},
        Contribution::None,
        SumsOver::Nothing,
@@ -101,7 +111,7 @@ std::vector<KernelSpec> buildRegistry() {
        "once."},
       {"add_positions",
        1,
-       {strided(read("x")), use(weight("table")), strided(write("y")),
+       {slopeOne(strided(read("x"))), use(weight("table")), strided(write("y")),
         starts()},
        {},
        Contribution::None,
@@ -144,7 +154,7 @@ std::vector<KernelSpec> buildRegistry() {
        "Accumulation f32 (f64 for f64)."},
       {"bias_grad",
        1,
-       {strided(read("dy")), use(gradient("dbias"))},
+       {cotangent(strided(read("dy"))), use(gradient("dbias"))},
        {},
        Contribution::Produces,
        SumsOver::Tokens,
@@ -164,7 +174,8 @@ std::vector<KernelSpec> buildRegistry() {
        "(f64 when either is f64), rounded once. One shape, float types."},
       {"clip_scale",
        1,
-       {read("sumsq"), write("norm"), write("scale")},
+       {role(Role::SquaredNorm, read("sumsq")), write("norm"),
+        role(Role::Scale, write("scale"))},
        {{"max_norm", Float}},
        Contribution::None,
        SumsOver::Nothing,
@@ -181,7 +192,10 @@ std::vector<KernelSpec> buildRegistry() {
        SumsOver::Nothing,
        true,
        "each row of out is the same row of each input, one behind the other; "
-       "inputs [.., Ki], out [.., sum Ki], one type."},
+       "inputs [.., Ki], out [.., sum Ki], one type.",
+       {},
+       {},
+       true},
       {"count_labels",
        1,
        {read("labels"), write("out")},
@@ -232,7 +246,7 @@ std::vector<KernelSpec> buildRegistry() {
        "ids i32[..], table [V, H], out [.., H] = table[ids]."},
       {"embedding_grad",
        1,
-       {strided(read("dy")), use(read("ids")), gradient("dtable")},
+       {cotangent(strided(read("dy"))), use(read("ids")), gradient("dtable")},
        {},
        Contribution::Produces,
        SumsOver::Tokens,
@@ -248,7 +262,8 @@ std::vector<KernelSpec> buildRegistry() {
        Contribution::None,
        SumsOver::Nothing,
        true,
-       "every element of out = value, converted to its type."},
+       "every element of out = value, converted to its type.",
+       "value"},
       {"gelu",
        1,
        {strided(read("x")), strided(write("y"))},
@@ -278,7 +293,9 @@ std::vector<KernelSpec> buildRegistry() {
        "y = x on ranks whose coordinate is 0 on every axis of axes_mask (bit "
        "i: "
        "axis i of the mesh), else 0. One shape, one float or integer type; "
-       "dense."},
+       "dense.",
+       {},
+       "axes_mask"},
       {"layer_norm",
        1,
        {use(strided(read("x"))), weight("weight"), strided(write("y"))},
@@ -291,8 +308,9 @@ std::vector<KernelSpec> buildRegistry() {
        "for f64)."},
       {"layer_norm_grad",
        1,
-       {strided(read("dy")), use(strided(read("x"))), weight("weight"),
-        strided(write("dx")), variadic(0, 1, gradient("dweight"))},
+       {cotangent(strided(read("dy"))), use(strided(read("x"))),
+        weight("weight"), strided(write("dx")),
+        variadic(0, 1, gradient("dweight"))},
        {{"eps", Float}},
        Contribution::Produces,
        SumsOver::Tokens,
@@ -311,7 +329,7 @@ std::vector<KernelSpec> buildRegistry() {
        "f64)."},
       {"linear_dgrad",
        1,
-       {strided(read("dy")), weight("w"), strided(write("dx"))},
+       {cotangent(strided(read("dy"))), weight("w"), strided(write("dx"))},
        {},
        Contribution::None,
        SumsOver::Nothing,
@@ -320,7 +338,8 @@ std::vector<KernelSpec> buildRegistry() {
        "f64)."},
       {"linear_wgrad",
        1,
-       {strided(read("dy")), use(strided(read("x"))), gradient("dw")},
+       {cotangent(strided(read("dy"))), use(strided(read("x"))),
+        gradient("dw")},
        {},
        Contribution::Produces,
        SumsOver::Tokens,
@@ -339,7 +358,7 @@ std::vector<KernelSpec> buildRegistry() {
        "once."},
       {"positions_grad",
        1,
-       {strided(read("dy")), use(gradient("dtable")), starts()},
+       {cotangent(strided(read("dy"))), use(gradient("dtable")), starts()},
        {},
        Contribution::Produces,
        SumsOver::Tokens,
@@ -361,8 +380,9 @@ std::vector<KernelSpec> buildRegistry() {
        "f32 (f64 for f64)."},
       {"rms_norm_grad",
        1,
-       {strided(read("dy")), use(strided(read("x"))), weight("weight"),
-        strided(write("dx")), variadic(0, 1, gradient("dweight"))},
+       {cotangent(strided(read("dy"))), use(strided(read("x"))),
+        weight("weight"), strided(write("dx")),
+        variadic(0, 1, gradient("dweight"))},
        {{"eps", Float}, {"unit_offset", Int, true}},
        Contribution::Produces,
        SumsOver::Tokens,
@@ -395,7 +415,7 @@ std::vector<KernelSpec> buildRegistry() {
        "(f64 for f64), rounded once."},
       {"sgd",
        1,
-       {master, reduced, read("hyper"), read("scale"), compute},
+       {master, reduced, hyper, scale, compute},
        {{"decay", Int}},
        Contribution::None,
        SumsOver::Nothing,

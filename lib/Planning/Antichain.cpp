@@ -3,152 +3,17 @@
 // Within a region the heaviest set of buffers of which no two are ordered is
 // the heaviest cut of the operations into "has started" and "has not",
 // consistent with happens-before: a buffer counts when it was acquired and not
-// yet released. That is a maximum closure, so total weight minus a maximum flow
-// in which every acquisition takes memory that was released before it. The
-// operations are nearly a chain, so a greedy pass backward along them finds
-// nearly all of the flow.
+// yet released. ReuseNetwork finds it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Lifetimes.h"
 
+#include "gtp/Support/ReuseNetwork.h"
+
 #include <algorithm>
 
 namespace gtp::planning {
-
-namespace {
-
-/// Maximum flow from node supplies to node demands along arcs of no limit.
-class ReuseNetwork {
-public:
-  uint32_t addNode() {
-    arcs.emplace_back();
-    supply.push_back(0);
-    demand.push_back(0);
-    return arcs.size() - 1;
-  }
-  void addArc(uint32_t from, uint32_t to) {
-    arcs[from].push_back({to, uint32_t(arcs[to].size()), -1});
-    arcs[to].push_back({from, uint32_t(arcs[from].size() - 1), 0});
-  }
-
-  int64_t solve() {
-    // What one operation both releases and acquires never needs an arc.
-    int64_t flow = 0;
-    for (size_t node = 0; node < arcs.size(); ++node) {
-      int64_t both = std::min(supply[node], demand[node]);
-      supply[node] -= both;
-      demand[node] -= both;
-      flow += both;
-    }
-    // First along the arcs as they are, which has no cycle: any path goes, and
-    // what is a dead end once stays one. Then along shortest residual paths.
-    flow += blockingFlow(/*residual=*/false);
-    while (findLevels())
-      flow += blockingFlow(/*residual=*/true);
-    return flow;
-  }
-
-  /// After solve(): nodes that unspent supply reaches.
-  bool reached(uint32_t node) const { return level[node] >= 0; }
-
-  std::vector<int64_t> supply, demand;
-
-private:
-  struct Arc {
-    uint32_t to;
-    uint32_t reverse;  ///< index of the opposite arc at `to`
-    int64_t remaining; ///< -1: no limit
-  };
-
-  bool findLevels() {
-    level.assign(arcs.size(), -1);
-    std::vector<uint32_t> queue;
-    for (uint32_t node = 0; node < arcs.size(); ++node)
-      if (supply[node]) {
-        level[node] = 0;
-        queue.push_back(node);
-      }
-    bool found = false;
-    for (size_t head = 0; head < queue.size(); ++head) {
-      uint32_t node = queue[head];
-      found |= demand[node] > 0;
-      for (const Arc &arc : arcs[node])
-        if (arc.remaining && level[arc.to] < 0) {
-          level[arc.to] = level[node] + 1;
-          queue.push_back(arc.to);
-        }
-    }
-    return found;
-  }
-
-  int64_t blockingFlow(bool residual) {
-    std::vector<uint32_t> next(arcs.size());
-    std::vector<std::pair<uint32_t, uint32_t>> path; // node, arc taken
-    int64_t total = 0;
-    for (uint32_t origin = 0; origin < arcs.size(); ++origin) {
-      if (residual && level[origin] != 0)
-        continue;
-      path.clear();
-      uint32_t node = origin;
-      while (supply[origin]) {
-        if (demand[node]) {
-          int64_t amount = std::min(supply[origin], demand[node]);
-          for (auto [from, index] : path)
-            if (int64_t limit = arcs[from][index].remaining; limit >= 0)
-              amount = std::min(amount, limit);
-          for (auto [from, index] : path) {
-            Arc &arc = arcs[from][index];
-            Arc &back = arcs[arc.to][arc.reverse];
-            if (arc.remaining >= 0)
-              arc.remaining -= amount;
-            if (back.remaining >= 0)
-              back.remaining += amount;
-          }
-          supply[origin] -= amount;
-          demand[node] -= amount;
-          total += amount;
-          // Go on from the first arc that is used up, or from here.
-          for (size_t i = 0; i < path.size(); ++i) {
-            if (arcs[path[i].first][path[i].second].remaining == 0) {
-              node = path[i].first;
-              path.resize(i);
-              break;
-            }
-          }
-          continue;
-        }
-        bool advanced = false;
-        for (uint32_t &index = next[node]; index < arcs[node].size(); ++index) {
-          const Arc &arc = arcs[node][index];
-          bool usable =
-              residual ? arc.remaining != 0 && level[arc.to] == level[node] + 1
-                       : arc.remaining < 0;
-          if (!usable || next[arc.to] >= arcs[arc.to].size() + 1)
-            continue;
-          path.push_back({node, index});
-          node = arc.to;
-          advanced = true;
-          break;
-        }
-        if (advanced)
-          continue;
-        next[node] = arcs[node].size() + 1; // a dead end
-        if (path.empty())
-          break;
-        node = path.back().first;
-        path.pop_back();
-        ++next[node];
-      }
-    }
-    return total;
-  }
-
-  std::vector<std::vector<Arc>> arcs;
-  std::vector<int32_t> level;
-};
-
-} // namespace
 
 /// Earliest operations after which memory that comes back at `positions` of the
 /// streams is free; operations that another of them precedes are left out.
@@ -224,7 +89,7 @@ static uint64_t maxLiveInRegion(const MemoryProblem &problem,
           network.addArc(item.acquired, op);
         manyFirsts.push_back(items.size());
       }
-      network.supply[item.acquired] += weight;
+      network.acquire(item.acquired, weight);
     }
     if (region == life.lastRegion && !life.endsAtExit) {
       std::vector<OpIndex> ops = releaseOps(order, life.releasePositions);
@@ -236,7 +101,7 @@ static uint64_t maxLiveInRegion(const MemoryProblem &problem,
           network.addArc(op, item.released);
       }
       if (item.released != kNever)
-        network.demand[item.released] += weight;
+        network.release(item.released, weight);
     }
     items.push_back(item);
   }
@@ -261,7 +126,7 @@ static uint64_t maxLiveInRegion(const MemoryProblem &problem,
     }
   }
 
-  uint64_t live = total - network.solve();
+  uint64_t live = total - *network.solve();
   for (const Item &item : items) {
     bool acquired = item.acquired == kNever || network.reached(item.acquired);
     bool released = item.released != kNever && network.reached(item.released);

@@ -162,8 +162,14 @@ void PlanFuzzer::rewrittenPlan(Case &c, const Seed &seed) {
     for (uint64_t changes = 1 + c.random.below(3); changes-- > 0;)
       mutateMessage(plan, c.random);
     break;
-  default:
+  default: {
     mutateSchedule(plan, c.random);
+    // How many bytes are then live at once is not what is tried here.
+    CheckReport report;
+    (void)checkPlan(plan, &report);
+    plan.mutable_claims()->set_max_live_bytes(report.liveBytes);
+    plan.mutable_claims()->set_gathered_peak_bytes(report.gatheredBytes);
+  }
   }
   sealPlan(plan);
   std::string bytes = serializePlan(plan);

@@ -48,9 +48,10 @@ struct CheckReport {
   uint64_t operations = 0;
   uint64_t collectives = 0;
   uint64_t waits = 0;
-  /// Most bytes of buffers that are live at once in issue order of a program:
-  /// no more than `Claims.max_live_bytes` of a legal plan.
+  /// What `max_live_bytes` and `gathered_peak_bytes` of a legal plan's claims
+  /// are.
   uint64_t liveBytes = 0;
+  uint64_t gatheredBytes = 0;
 
   /// Whether a finding names the rule.
   bool has(const std::string &rule) const {

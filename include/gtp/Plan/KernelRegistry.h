@@ -22,14 +22,17 @@ enum class Access { Read, Write, ReadWrite };
 
 /// What an operand is to the abstract interpreter of the checker.
 enum class Role {
-  Value,    ///< an activation, a scalar, data
-  Weight,   ///< a full weight, of the version of this step
-  Gradient, ///< written: a contribution to the gradient of the kernel's
-            ///< parameter; read: that gradient, whole
-  Master,   ///< a persistent shard that an update kernel advances
-  Compute,  ///< the compute-precision shard that an update kernel publishes
-  State,    ///< optimizer state
-  Scratch,  ///< contents undefined before and after
+  Value,       ///< an activation, a scalar, data
+  Weight,      ///< a full weight, of the version of this step
+  Gradient,    ///< written: a contribution to the gradient of the kernel's
+               ///< parameter; read: that gradient, whole
+  Master,      ///< a persistent shard that an update kernel advances
+  Compute,     ///< the compute-precision shard that an update kernel publishes
+  State,       ///< optimizer state
+  Hyper,       ///< the input of that name: rates of this step
+  SquaredNorm, ///< the sum of squares of every trained gradient
+  Scale,       ///< written: the factor of every gradient; read: that factor
+  Scratch,     ///< contents undefined before and after
 };
 
 struct OperandSpec {
@@ -50,6 +53,12 @@ struct OperandSpec {
   /// On a weight and its gradient, where that needs no activation (a bias):
   /// uses are counted but not told apart.
   bool identifiesUse = false;
+  /// The gradient of the forward kernel's result. All kernels that are about
+  /// one use of a parameter read the same.
+  bool cotangent = false;
+  /// The gradient of the result is also that of this operand, so a parameter
+  /// added to a value has the contributions that the value's producer has.
+  bool slopeOne = false;
 };
 
 /// How a kernel's result relates to the gradient of a parameter.
@@ -86,6 +95,13 @@ struct KernelSpec {
   bool deterministic = true;
   /// The formula, accumulation type and shape rule, for docs and messages.
   std::string_view meaning;
+  /// The float attribute that every element written is; empty: none is.
+  std::string_view fillAttribute = {};
+  /// The attribute that is a mask of axes: ranks that are not first on all of
+  /// them write zeros, so the result is partial over these. Empty: none.
+  std::string_view keepFirstAttribute = {};
+  /// Rows of the result are those of each input, one behind the other.
+  bool concatenates = false;
 };
 
 /// All kernels, in name order.

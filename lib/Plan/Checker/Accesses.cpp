@@ -76,9 +76,7 @@ static void findAcquisitions(Context &context) {
     std::fill(carried.begin(), carried.end(), false);
     for (const OperationInfo &info : region.operations)
       for (const Touch &touch : info.touches)
-        if (touch.operand->accumulate() ||
-            touch.operand->iteration_stride() != 0 ||
-            info.operation->when() != pb::Operation::ALWAYS)
+        if (isCarried(touch, *info.operation))
           carried[touch.buffer()] = true;
     for (OperationInfo &info : region.operations)
       for (const Touch &touch : info.touches) {

@@ -107,6 +107,7 @@ void Interpreter::reduce(const Touch &source, const Touch &destination) {
   Tag tag;
   tag.content = Content::Data;
   tag.partial = left;
+  tag.parts = value.parts;
   tag.id = mixHash(mixHash(4 + collective.kind(), axes), value.id);
   writeReduced(destination, tag, 0);
 }

@@ -192,6 +192,10 @@ void Reader::see(const Tag &tag, uint64_t base, uint64_t bytes,
     result.partial |= tag.partial;
     if (!value)
       result.content = Content::Data;
+    result.parts = anyData && result.parts != tag.parts ? 0 : tag.parts;
+    result.scale = tag.scale && (result.scale || !anyData);
+    if (result.sources.empty() || result.sources.back() != tag.id)
+      result.sources.push_back(tag.id);
     anyData = true;
     break;
   case Content::Weight:
@@ -259,7 +263,8 @@ uint64_t Contents::fingerprint() const {
          {begin, end, base, static_cast<uint64_t>(tag.content),
           static_cast<uint64_t>(tag.updated), static_cast<uint64_t>(tag.dtype),
           static_cast<uint64_t>(tag.parameter), static_cast<uint64_t>(tag.cut),
-          static_cast<uint64_t>(tag.partial), static_cast<uint64_t>(tag.parts)})
+          static_cast<uint64_t>(tag.partial), static_cast<uint64_t>(tag.parts),
+          static_cast<uint64_t>(tag.scale)})
       hash = mixHash(hash, value);
   };
   for (const Piece &piece : pieces) {

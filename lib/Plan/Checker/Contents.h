@@ -31,7 +31,8 @@ struct Tag {
   uint32_t parameter = 0;              ///< Weight, Gradient
   AxisMask cut = 0; ///< Weight, Gradient: each rank has its shard over these
   AxisMask partial = 0; ///< Data, Gradient: the sum over these is the value
-  uint32_t parts = 0;   ///< Gradient: a list of `PartTable`
+  uint32_t parts = 0;   ///< Gradient, sums in Data: a list of `PartTable`
+  bool scale = false;   ///< Data: the factor of every gradient
   uint64_t id = 0;      ///< Data: equal for equal computations
 
   bool operator==(const Tag &other) const {
@@ -40,7 +41,8 @@ struct Tag {
   bool sameButId(const Tag &other) const {
     return content == other.content && updated == other.updated &&
            dtype == other.dtype && parameter == other.parameter &&
-           cut == other.cut && partial == other.partial && parts == other.parts;
+           cut == other.cut && partial == other.partial &&
+           parts == other.parts && scale == other.scale;
   }
 };
 
@@ -90,7 +92,11 @@ struct Read {
   uint64_t valid = 0; ///< bytes before the zeros
   AxisMask partial = 0;
   bool partialDiffers = false; ///< between parts of the view
+  uint32_t parts = 0;          ///< of Data that is one sum
+  bool scale = false;          ///< Data: all of it is the factor of gradients
   uint64_t id = 0;
+  /// Identities of the values that Data consists of.
+  std::vector<uint64_t> sources;
 };
 
 uint64_t mixHash(uint64_t a, uint64_t b);
@@ -108,11 +114,12 @@ public:
   void put(const Piece &piece);
 
   size_t pieceCount() const { return pieces.size(); }
-  /// Replaces every tag, in bands too.
+  /// Replaces every tag that has parts. Bands have none: sums and gradients are
+  /// dense.
   template <typename Function>
   void transform(Function &&function) {
     for (Piece &piece : pieces)
-      if (piece.tag.content == Content::Gradient)
+      if (piece.tag.parts != 0)
         function(piece.tag);
   }
   /// Equal when everything but ids is.

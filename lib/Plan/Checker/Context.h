@@ -51,6 +51,14 @@ struct OperationInfo {
   std::vector<Acquired> acquired;
 };
 
+/// Whether an access hands what a transient buffer holds on from one iteration
+/// of a repeated region to another.
+inline bool isCarried(const Touch &touch, const pb::Operation &operation) {
+  return touch.operand->accumulate() ||
+         touch.operand->iteration_stride() != 0 ||
+         operation.when() != pb::Operation::ALWAYS;
+}
+
 struct RegionInfo {
   const pb::Region *region = nullptr;
   uint32_t index = 0;
@@ -152,6 +160,9 @@ private:
   uint64_t work = 0;
 };
 
+/// Whether the program's input of that name has a piece for each microbatch.
+bool isBatchInput(std::string_view name);
+
 /// Rules `structure` and `unsupported`; also `alias`. Fills nothing.
 void checkStructure(Context &context);
 /// Fills `Context::regions`, after `checkStructure` found nothing.
@@ -162,7 +173,7 @@ void checkAliases(Context &context);
 void checkOrder(Context &context);
 /// Rule `read-only`: what persists, in programs that do not train.
 void checkReadOnly(Context &context);
-/// Counts `CheckReport::liveBytes` of the program.
+/// Counts `CheckReport::liveBytes` and `gatheredBytes` of the program.
 void countLive(Context &context);
 /// Rules `peak` and `budget`, once all programs are counted.
 void checkMemory(Context &context);

@@ -39,6 +39,8 @@ std::optional<uint32_t> PartTable::unite(uint32_t aIndex, uint32_t bIndex) {
 uint32_t PartTable::nextIteration(uint32_t list, bool first) {
   std::vector<Part> next = lists[list];
   for (Part &part : next) {
+    if (part.coverage == Coverage::Step)
+      continue;
     bool all = part.coverage == Coverage::All ||
                (first && part.coverage == Coverage::Current);
     part.coverage = all ? Coverage::Previous : Coverage::Incomplete;
@@ -49,9 +51,11 @@ uint32_t PartTable::nextIteration(uint32_t list, bool first) {
 uint32_t PartTable::afterBody(uint32_t list, bool only) {
   std::vector<Part> whole = lists[list];
   for (Part &part : whole) {
+    if (part.coverage == Coverage::Step)
+      continue;
     bool all = part.coverage == Coverage::All ||
                (only && part.coverage == Coverage::Current);
-    part.coverage = all ? Coverage::All : Coverage::Incomplete;
+    part.coverage = all ? Coverage::Step : Coverage::Incomplete;
   }
   return intern(whole);
 }

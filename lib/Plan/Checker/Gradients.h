@@ -1,5 +1,7 @@
 //===- Gradients.h - Sets of gradient contributions -------------*- C++ -*-===//
 //
+// Also of the terms of other sums over tokens.
+//
 // A gradient's content is which contributions it is the sum of. A contribution
 // is what one operation makes in one microbatch; adding unites sets, and a
 // contribution in both would be counted twice. Microbatches are told apart only
@@ -21,12 +23,13 @@ namespace gtp::plan::check {
 enum class Coverage : uint8_t {
   Current,    ///< this one only
   Previous,   ///< all before this one
-  All,        ///< all up to this one; after the body, all
+  All,        ///< all up to this one
+  Step,       ///< all of the step: known behind the body, or made outside it
   Incomplete, ///< neither
 };
 
 struct Part {
-  uint64_t operation = 0; ///< number of the gradient kernel in the program
+  uint64_t operation = 0; ///< number of the kernel in the program
   Coverage coverage = Coverage::Current;
   bool operator<(const Part &other) const {
     return operation != other.operation ? operation < other.operation

@@ -37,6 +37,9 @@ Interpreter::Interpreter(Context &context)
     }
     buffers[i].contents.reset(buffer.size(), tag);
   }
+  isBatchInput.resize(buffers.size());
+  for (const pb::Io &io : c.program().inputs())
+    isBatchInput[io.buffer()] = check::isBatchInput(c.string(io.name()));
   for (uint32_t i = 0; i < parameters.size(); ++i) {
     const pb::Parameter &p = c.parameter(i);
     const pb::Layout &layout = c.plan.layouts(static_cast<int>(p.layout()));
@@ -127,12 +130,16 @@ void Interpreter::runIteration(const RegionInfo &body, Variant which) {
 }
 
 void Interpreter::endIteration(bool first) {
+  if (first)
+    cotangents.check(c);
   for (BufferState &state : buffers)
     state.contents.transform(
         [&](Tag &tag) { tag.parts = parts.nextIteration(tag.parts, first); });
 }
 
 void Interpreter::endBody(bool only) {
+  if (only)
+    cotangents.check(c);
   for (BufferState &state : buffers)
     state.contents.transform(
         [&](Tag &tag) { tag.parts = parts.afterBody(tag.parts, only); });
@@ -217,6 +224,8 @@ Read Interpreter::read(const Touch &touch) {
   }
   if (!c.spend(state.contents.pieceCount()))
     return Read();
+  if (isBatchInput[index])
+    checkMicrobatch(touch);
   Read result = state.contents.read(View::of(touch));
   if (!result.defined) {
     fail("undefined-read",

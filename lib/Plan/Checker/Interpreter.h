@@ -15,6 +15,7 @@
 
 #include "Contents.h"
 #include "Context.h"
+#include "Cotangents.h"
 #include "Gradients.h"
 
 #include <map>
@@ -52,6 +53,7 @@ private:
                       const std::vector<Read> &reads);
   void checkWeight(const Touch &touch, const Read &read);
   void produceGradient(const Touch &touch);
+  Tag resultTag(const KernelSpec &spec, uint64_t id, const Read *squared);
   AxisMask keepFirstAxes(const OperationInfo &info) const;
 
   // CollectiveValues.cpp
@@ -63,6 +65,19 @@ private:
   void copy(const OperationInfo &info);
   void slice(const Touch &source, const Touch &destination);
   void writeReduced(const Touch &destination, Tag tag, uint64_t valid);
+
+  // SumValues.cpp
+  /// A read of the step's data is of one microbatch an iteration, or of all.
+  void checkMicrobatch(const Touch &touch);
+  /// What a kernel other than a linear one reads is a whole sum.
+  void checkWholeSum(const Read &read, const std::string &operand);
+  void checkSquaredNorm(const Read &read, const std::string &operand);
+  /// Outputs that are sums have each term once, of every microbatch.
+  void checkSumOutput(uint32_t buffer, const Read &read);
+  /// Parts of the square of a parameter's gradient.
+  uint32_t squareOf(uint32_t parameter);
+  /// The union of two sums' parts; `sum` says what is added, for the message.
+  uint32_t uniteSums(uint32_t a, uint32_t b);
 
   // UpdateValues.cpp
   void update(const OperationInfo &info);
@@ -100,8 +115,15 @@ private:
   /// Buffers that hold their bytes, by memory and offset.
   std::vector<std::map<uint64_t, uint32_t>> held;
   PartTable parts;
-  /// Identity of the use that a gradient kernel last contributed for.
+  /// Identity of the use that a gradient kernel last contributed for, or of the
+  /// terms that a kernel summed.
   std::map<uint64_t, uint64_t> contributedUses;
+  Cotangents cotangents;
+  /// What the first update scaled its gradient by.
+  std::optional<uint64_t> commonScale;
+  bool makesScale = false; ///< a kernel wrote the factor of every gradient
+  /// Buffers of inputs with one piece a microbatch.
+  std::vector<bool> isBatchInput;
   AxisMask tokenAxes;
 
   // The operation being executed.

@@ -36,10 +36,14 @@ static uint64_t kernelIdentity(const pb::Plan &plan, const pb::Kernel &kernel) {
 void Interpreter::compute(const OperationInfo &info) {
   const KernelSpec &spec = *info.kernel;
   const pb::Kernel &kernel = info.operation->kernel();
+  uint32_t parameter = kernel.parameter_plus1() - 1;
+  bool forward = spec.contribution == Contribution::None;
   uint64_t id = kernelIdentity(c.plan, kernel);
   uint64_t use = 0;
-  AxisMask cut = 0;
   bool readsWeight = false;
+  std::optional<Read> squared, cotangent;
+  const Touch *cotangentTouch = nullptr;
+  std::vector<std::pair<const Touch *, Read>> joined;
   for (const Touch &touch : info.touches) {
     // A use that no activation tells from another is the parameter's.
     if (touch.spec->identifiesUse && (touch.spec->role == Role::Weight ||
@@ -63,19 +67,43 @@ void Interpreter::compute(const OperationInfo &info) {
       fail("partial", "reads " + operand + ", which is still partial over " +
                           c.axesText(value.partial) +
                           ": an all-reduce is missing before it");
-    if (value.content == Content::Gradient && spec.sums == SumsOver::Elements)
-      cut = value.tag.cut;
-    else if (value.content >= Content::Weight)
+    if (value.content == Content::Gradient && spec.sums == SumsOver::Elements) {
+      expectWholeGradient(value.tag.parameter, value,
+                          "reads " + operand + ", which",
+                          /*byOperation=*/true);
+      squared = value;
+    } else if (value.content >= Content::Weight) {
       fail("role", "reads " + operand + ", which holds " + describe(value) +
                        ", expected an activation");
+    }
+    if (touch.spec->role == Role::SquaredNorm)
+      checkSquaredNorm(value, operand);
+    else
+      checkWholeSum(value, operand);
+    if (touch.spec->cotangent) {
+      cotangent = value;
+      cotangentTouch = &touch;
+    }
+    if (spec.concatenates)
+      joined.emplace_back(&touch, value);
+    if (touch.spec->slopeOne)
+      cotangents.add(parameter, touch, value);
+    else
+      cotangents.use(value);
   }
   // Uses are those of one microbatch; every iteration runs the same.
-  if (readsWeight && use && spec.contribution == Contribution::None) {
+  if (readsWeight && use && forward) {
     if (region->region->kind() != pb::Region::BODY)
       fail("exactly-once", "uses a weight outside the body, where no gradient "
                            "accounts for it");
     else if (firstIteration())
-      parameters[kernel.parameter_plus1() - 1].forwardUses.push_back(use);
+      parameters[parameter].forwardUses.push_back(use);
+  }
+  if (cotangent && firstIteration()) {
+    if (forward)
+      cotangents.pass(parameter, *cotangent, region->place(operation));
+    else
+      cotangents.contribute({parameter, use}, *cotangentTouch, *cotangent);
   }
 
   uint64_t index = 0;
@@ -89,28 +117,47 @@ void Interpreter::compute(const OperationInfo &info) {
       continue;
     }
     Tag tag;
-    if (touch.spec->role != Role::Scratch) {
-      tag.content = Content::Data;
-      tag.id = mixHash(id, index);
-      if (spec.contribution == Contribution::None)
-        tag.partial = spec.sums == SumsOver::Tokens     ? tokenAxes
-                      : spec.sums == SumsOver::Elements ? cut
-                                                        : 0;
-    }
-    if (spec.name == "full" && floatAttribute(c.plan, kernel, "value") == 0)
+    if (touch.spec->role != Role::Scratch)
+      tag = resultTag(spec, mixHash(id, index), squared ? &*squared : nullptr);
+    tag.scale = touch.spec->role == Role::Scale;
+    makesScale |= tag.scale;
+    if (!spec.fillAttribute.empty() &&
+        floatAttribute(c.plan, kernel, spec.fillAttribute) == 0)
       tag.content = Content::Zero;
-    if (touch.operand->accumulate()) {
-      if (!firstIteration()) {
-        Read before = read(touch);
-        if (before.partial != tag.partial)
-          fail("partial", "adds a value that is partial over " +
-                              c.axesText(tag.partial) + " to one over " +
-                              c.axesText(before.partial));
-      }
-      tag.id = mixHash(2, operationNumber());
+    if (readsWeight && use && forward)
+      cotangents.make(tag.id, {parameter, use});
+    uint64_t column = 0;
+    for (const auto &[part, value] : joined) {
+      cotangents.join(tag.id, column, value);
+      column += rowElements(*part->operand);
     }
-    write(touch, tag);
+    if (touch.operand->accumulate())
+      writeReduced(touch, tag, 0);
+    else
+      write(touch, tag);
   }
+}
+
+/// What a kernel writes: data, and of sums what they are partial over and which
+/// terms they have.
+Tag Interpreter::resultTag(const KernelSpec &spec, uint64_t id,
+                           const Read *squared) {
+  Tag tag;
+  tag.content = Content::Data;
+  tag.id = id;
+  if (spec.contribution != Contribution::None)
+    return tag;
+  if (spec.sums == SumsOver::Tokens) {
+    bool body = region->region->kind() == pb::Region::BODY;
+    tag.partial = tokenAxes;
+    tag.parts = parts.intern(
+        {{operationNumber(), body ? Coverage::Current : Coverage::Step}});
+    contributedUses[operationNumber()] = id;
+  } else if (spec.sums == SumsOver::Elements && squared) {
+    tag.partial = squared->tag.cut;
+    tag.parts = squareOf(squared->tag.parameter);
+  }
+  return tag;
 }
 
 void Interpreter::checkWeight(const Touch &touch, const Read &value) {
@@ -178,6 +225,7 @@ void Interpreter::writeReduced(const Touch &touch, Tag tag, uint64_t valid) {
                             c.axesText(tag.partial) + ", found " +
                             describe(before) + " partial over " +
                             c.axesText(before.partial));
+      tag.parts = uniteSums(before.parts, tag.parts);
     } else if (before.content != Content::Gradient ||
                before.tag.parameter != tag.parameter ||
                before.tag.cut != tag.cut || before.tag.partial != tag.partial ||
@@ -204,9 +252,10 @@ void Interpreter::writeReduced(const Touch &touch, Tag tag, uint64_t valid) {
 }
 
 AxisMask Interpreter::keepFirstAxes(const OperationInfo &info) const {
-  if (info.kernel->name != "keep_first")
+  std::string_view attribute = info.kernel->keepFirstAttribute;
+  if (attribute.empty())
     return 0;
-  int64_t mask = intAttribute(c.plan, info.operation->kernel(), "axes_mask");
+  int64_t mask = intAttribute(c.plan, info.operation->kernel(), attribute);
   AxisMask axes = 0;
   for (int i = 0; i < c.plan.mesh().axes_size(); ++i)
     if (mask >> i & 1 && c.plan.mesh().axes(i).degree() > 1)
@@ -247,6 +296,8 @@ void Interpreter::merge(const OperationInfo &info) {
                           c.axesText(first->partial));
     if (!first)
       first = &value;
+    tag.parts = uniteSums(tag.parts, value.parts);
+    cotangents.use(value);
   }
   tag.partial = first ? first->partial : 0;
   AxisMask keep = keepFirstAxes(info);

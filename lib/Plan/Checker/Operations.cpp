@@ -192,8 +192,17 @@ Status RegionOperations::checkKernel(const pb::Kernel &kernel) {
     const OperandSpec *operand = operandSpec(*spec, i, count);
     GTP_RETURN_IF_ERROR(checkOperand(kernel.operands(static_cast<int>(i)),
                                      operand->access != Access::Read));
-    aboutParameter |=
-        operand->role != Role::Value && operand->role != Role::Scratch;
+    switch (operand->role) {
+    case Role::Weight:
+    case Role::Gradient:
+    case Role::Master:
+    case Role::Compute:
+    case Role::State:
+      aboutParameter = true;
+      break;
+    default:
+      break;
+    }
   }
   if (kernel.algorithm() >= static_cast<uint64_t>(c.plan.strings_size()))
     return error("its algorithm is no string of the plan");

@@ -367,6 +367,8 @@ void checkCommunicators(Context &c) {
              "stream " + std::to_string(i) + " has an unknown kind");
 }
 
+constexpr std::string_view kBatchInputs[] = {"tokens", "labels"};
+
 void checkIo(Context &c, const pb::Io &io, bool input,
              std::map<std::string, int> &seen) {
   const pb::Model &model = c.plan.model();
@@ -456,6 +458,11 @@ void checkProgram(Context &c) {
 }
 
 } // namespace
+
+bool check::isBatchInput(std::string_view name) {
+  return std::find(std::begin(kBatchInputs), std::end(kBatchInputs), name) !=
+         std::end(kBatchInputs);
+}
 
 void check::checkStructure(Context &c) {
   if (c.plan.schema_version() != kSchemaVersion)

@@ -38,7 +38,7 @@ void Interpreter::expectWholeGradient(uint32_t p, const Read &value,
                   " of the shard over " + c.axesText(state.storage));
   std::vector<uint64_t> contributed;
   for (const Part &part : parts[value.tag.parts]) {
-    if (part.coverage != Coverage::All)
+    if (part.coverage != Coverage::Step)
       return report("found a contribution that lacks microbatches: the body "
                     "runs " +
                     std::to_string(c.plan.model().microbatches()) +
@@ -137,8 +137,28 @@ void Interpreter::update(const OperationInfo &info) {
       publishes = true;
       expectBuffer(touch, parameter.compute_buffer());
       break;
+    case Role::Hyper: {
+      const pb::Buffer &rates = c.buffer(touch.buffer());
+      bool isInput =
+          rates.kind() == pb::Buffer::INPUT && !isBatchInput[touch.buffer()];
+      read(touch);
+      if (!isInput || touch.begin != 0 || touch.end != rates.size())
+        fail("role", "reads '" + std::string(touch.spec->name) + "' in " +
+                         c.bufferText(touch.buffer()) +
+                         ", expected all of the input of that name");
+      break;
+    }
     default: {
       Read value = read(touch);
+      // Where the step makes a factor, that; else one value for all.
+      if (touch.spec->role == Role::Scale && !commonScale)
+        commonScale = value.id;
+      if (touch.spec->role == Role::Scale &&
+          (value.id != *commonScale || (makesScale && !value.scale)))
+        fail("role", "reads '" + std::string(touch.spec->name) + "' in " +
+                         c.bufferText(touch.buffer()) + ", found " +
+                         describe(value) +
+                         " that is not the factor of every gradient");
       if (value.partial != 0 || value.content >= Content::Weight)
         fail("partial", "reads '" + std::string(touch.spec->name) + "' in " +
                             c.bufferText(touch.buffer()) + ", found " +
@@ -220,5 +240,7 @@ void Interpreter::checkEnd() {
     else if (value.partial != 0)
       c.fail("partial",
              what + " is still partial over " + c.axesText(value.partial));
+    else if (kind == pb::Buffer::OUTPUT)
+      checkSumOutput(i, value);
   }
 }

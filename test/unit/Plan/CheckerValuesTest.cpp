@@ -207,6 +207,139 @@ TEST(Checker, FindsPartialScalars) {
       "partial", "each axis must be reduced exactly once", mesh(2, 2));
 }
 
+TEST(Checker, FindsWrongSums) {
+  // The loss of the last microbatch, of the first one thrice, and of two.
+  expectBroken(
+      [](pb::Plan &plan) {
+        operand(plan, "cross_entropy", 3)->clear_accumulate();
+      },
+      "exactly-once", "output 'loss' lacks microbatches", mesh(1, 2, 3));
+  expectBroken(
+      [](pb::Plan &plan) {
+        operand(plan, "cross_entropy", 1)->set_iteration_stride(0);
+      },
+      "exactly-once", "expected exactly its microbatch of 32 bytes",
+      mesh(1, 2, 3));
+  expectBroken(
+      [](pb::Plan &plan) {
+        findOperation(plan, "cross_entropy")->set_when(pb::Operation::NOT_LAST);
+      },
+      "exactly-once", "output 'loss' lacks microbatches", mesh(1, 2, 3));
+  expectBroken(
+      [](pb::Plan &plan) { operand(plan, "count_labels", 0)->set_dims(0, 2); },
+      "exactly-once", "expected exactly all of its 96 bytes", mesh(1, 2, 3));
+  // A norm without the head's square, with it twice, and of the wrong kind.
+  expectBroken(
+      [](pb::Plan &plan) {
+        findOperation(plan, "norm.add")
+            ->mutable_kernel()
+            ->mutable_operands()
+            ->DeleteSubrange(2, 1);
+      },
+      "exactly-once",
+      "has 2 terms, expected the square of the gradient of each of the 3 "
+      "trained parameters");
+  expectBroken(
+      [](pb::Plan &plan) {
+        pb::Kernel *add = findOperation(plan, "norm.add")->mutable_kernel();
+        *add->mutable_operands(2) = add->operands(0);
+      },
+      "exactly-once", "the square of the gradient of parameter 'table' twice");
+  expectBroken(
+      [](pb::Plan &plan) {
+        operand(plan, "adamw.0", 5)->set_buffer(bufferNamed(plan, "dloss"));
+      },
+      "role", "not the factor of every gradient");
+  expectBroken(
+      [](pb::Plan &plan) {
+        operand(plan, "adamw.0", 4)->set_buffer(bufferNamed(plan, "head.m"));
+      },
+      "role", "expected all of the input of that name");
+}
+
+/// Adds a call to the last region.
+static pb::Kernel *appendKernel(pb::Plan &plan, const std::string &name) {
+  pb::Program *program = plan.mutable_programs(0);
+  pb::Kernel *kernel = program->mutable_regions(program->regions_size() - 1)
+                           ->add_operations()
+                           ->mutable_kernel();
+  plan.add_strings(name);
+  kernel->set_name(static_cast<uint32_t>(plan.strings_size() - 1));
+  kernel->set_version(1);
+  return kernel;
+}
+
+TEST(Checker, FindsMisusedSums) {
+  expectBroken(
+      [](pb::Plan &plan) {
+        pb::Operand loss = collective(plan, "loss.reduce")->destinations(0);
+        pb::Operand other = loss;
+        other.set_buffer(bufferNamed(plan, "scale"));
+        pb::Kernel *again = appendKernel(plan, "cross_entropy");
+        *again = findOperation(plan, "cross_entropy")->kernel();
+        *again->mutable_operands(3) = other;
+        pb::Kernel *add = appendKernel(plan, "add");
+        *add->add_operands() = collective(plan, "loss.reduce")->sources(0);
+        *add->add_operands() = other;
+        *add->add_operands() = loss;
+      },
+      "exactly-once", "output 'loss' has a term twice", mesh(1, 1));
+  expectBroken(
+      [](pb::Plan &plan) {
+        operand(plan, "cross_entropy_grad", 3)
+            ->set_buffer(bufferNamed(plan, "loss.sum"));
+      },
+      "exactly-once", "which lacks microbatches: it is the sum of those so far",
+      mesh(1, 1, 2));
+  expectBroken(
+      [](pb::Plan &plan) {
+        pb::Operand mine = collective(plan, "loss.reduce")->sources(0);
+        pb::Operand loss = collective(plan, "loss.reduce")->destinations(0);
+        pb::Kernel *add = appendKernel(plan, "add");
+        *add->add_operands() = mine;
+        *add->add_operands() = mine;
+        *add->add_operands() = loss;
+      },
+      "exactly-once", "counts a term of a sum over tokens twice");
+  expectBroken(
+      [](pb::Plan &plan) {
+        pb::Operation *reduce = findOperation(plan, "loss.reduce");
+        pb::Copy copy;
+        *copy.mutable_source() = reduce->collective().destinations(0);
+        copy.mutable_source()->set_buffer(bufferNamed(plan, "dloss"));
+        *copy.mutable_destination() = reduce->collective().destinations(0);
+        *reduce->mutable_copy() = copy;
+      },
+      "role", "output 'loss' must be a sum over tokens, found data");
+  expectBroken(
+      [](pb::Plan &plan) {
+        pb::Operand loss = collective(plan, "loss.reduce")->destinations(0);
+        pb::Kernel *cast = appendKernel(plan, "cast");
+        *cast->add_operands() =
+            collective(plan, "norm.reduce")->destinations(0);
+        *cast->add_operands() = loss;
+      },
+      "role", "output 'loss' holds squares of gradients");
+  expectBroken(
+      [](pb::Plan &plan) {
+        pb::Operand all = collective(plan, "norm.reduce")->destinations(0);
+        pb::Operand mine = collective(plan, "norm.reduce")->sources(0);
+        pb::Kernel *square = appendKernel(plan, "sum_squares");
+        *square->add_operands() = all;
+        *square->add_operands() = mine;
+      },
+      "role", "which holds squares of gradients, expected a value");
+}
+
+TEST(Checker, FindsOtherCotangents) {
+  expectBroken(
+      [](pb::Plan &plan) {
+        operand(plan, "linear_dgrad", 0)
+            ->set_buffer(bufferNamed(plan, "logits"));
+      },
+      "exactly-once", "passes on another gradient");
+}
+
 /// Adds to the first region: `full` into column bands of a [4, 6] matrix, and a
 /// cast of `columns` columns from column `from` on.
 static pb::Plan bandPlan(std::vector<std::pair<uint64_t, uint64_t>> bands,
@@ -219,8 +352,6 @@ static pb::Plan bandPlan(std::vector<std::pair<uint64_t, uint64_t>> bands,
     buffer->set_size(4 * 6 * 4);
     plan.mutable_memory(0)->set_size(plan.memory(0).size() + 256);
   }
-  plan.mutable_claims()->set_arena_bytes(plan.memory(0).size());
-  plan.mutable_claims()->set_max_live_bytes(plan.memory(0).size());
   auto operand = [](uint32_t buffer, uint64_t first, uint64_t width) {
     pb::Operand result;
     result.set_buffer(buffer);
@@ -245,6 +376,7 @@ static pb::Plan bandPlan(std::vector<std::pair<uint64_t, uint64_t>> bands,
   cast->set_version(1);
   *cast->add_operands() = operand(matrix, from, columns);
   *cast->add_operands() = operand(matrix + 1, 0, columns);
+  restateClaims(plan);
   return plan;
 }
 

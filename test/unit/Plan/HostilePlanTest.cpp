@@ -35,8 +35,6 @@ TEST(HostilePlan, ManyOverlappingAccessesEndInTime) {
     added->set_offset(plan.memory(0).size());
     plan.mutable_memory(0)->set_size(plan.memory(0).size() + bytes);
   }
-  plan.mutable_claims()->set_arena_bytes(plan.memory(0).size());
-  plan.mutable_claims()->set_max_live_bytes(plan.memory(0).size());
   auto operand = [](uint32_t index, uint64_t offset, uint64_t size) {
     pb::Operand result;
     result.set_buffer(index);

@@ -159,12 +159,16 @@ pb::Plan PlanBuilder::finish() {
       persistent += roundUp(buffer.size());
   claims->set_persistent_bytes(persistent);
   claims->set_arena_bytes(end);
-  claims->set_max_live_bytes(end);
-  // The least that the checker accepts, so that a byte less is an error.
+  restateClaims(plan);
+  return plan;
+}
+
+void gtp::plan::test::restateClaims(pb::Plan &plan) {
   CheckReport report;
   (void)checkPlan(plan, &report);
-  claims->set_max_live_bytes(std::max(report.liveBytes, persistent));
-  return plan;
+  plan.mutable_claims()->set_arena_bytes(plan.memory(0).size());
+  plan.mutable_claims()->set_max_live_bytes(report.liveBytes);
+  plan.mutable_claims()->set_gathered_peak_bytes(report.gatheredBytes);
 }
 
 pb::Operation *gtp::plan::test::findOperation(pb::Plan &plan,

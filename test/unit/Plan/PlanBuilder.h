@@ -72,6 +72,9 @@ struct StepOptions {
 /// operation and of reduction, on compute, gather and reduce streams.
 pb::Plan buildStep(const StepOptions &options = {});
 
+/// Sets what a plan claims of its arena and of live bytes to what is true.
+void restateClaims(pb::Plan &plan);
+
 /// Operation whose source is `name`; null when there is none.
 pb::Operation *findOperation(pb::Plan &plan, const std::string &name);
 /// Its region and index.

@@ -349,11 +349,12 @@ TEST(Sentences, ClaimsAboutMemory) {
        },
        "peak", " bytes, its buffers need "},
       {[](pb::Plan &plan) { plan.mutable_claims()->set_max_live_bytes(1); },
-       "peak", "the plan claims that at most 1 bytes are live at once, found"},
+       "peak",
+       "the plan claims a largest set of live buffers of 1 bytes, found"},
       {[](pb::Plan &plan) {
          plan.mutable_claims()->set_gathered_peak_bytes(kHuge);
        },
-       "peak", " gathered bytes at once in an arena of "},
+       "peak", "the plan claims a largest set of gathered weights of "},
       {[](pb::Plan &plan) { plan.mutable_claims()->set_budget_bytes(1); },
        "budget", " bytes and overhead of 0 exceed the budget of 1"},
   });

@@ -5,6 +5,8 @@
 
 #include "HostPlan.h"
 
+#include "gtp/Plan/Checker.h"
+
 namespace gtp::test {
 
 /// One rank, one stream: logits are the row of a [V, V] table that the token
@@ -124,7 +126,9 @@ inline pb::Plan makeBigramPlan() {
   pb::Claims *claims = plan.mutable_claims();
   claims->set_persistent_bytes(kTableBytes);
   claims->set_arena_bytes(plan.memory(0).size());
-  claims->set_max_live_bytes(plan.memory(0).size()); // an upper bound is enough
+  plan::CheckReport report;
+  (void)plan::checkPlan(plan, &report);
+  claims->set_max_live_bytes(report.liveBytes);
   return plan;
 }
 
