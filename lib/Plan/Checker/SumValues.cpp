@@ -94,7 +94,8 @@ void Interpreter::checkSumOutput(uint32_t buffer, const Read &value) {
   for (const pb::Io &io : c.program().outputs())
     if (io.buffer() == buffer)
       name = c.string(io.name());
-  std::string what = "at the end of the step, output '" + name + "' ";
+  std::string what =
+      c.programText() + "at the end of the step, output '" + name + "' ";
   const std::vector<Part> &terms = parts[value.parts];
   bool isSum = name == "loss" || name == "count";
   if (isSum && terms.empty())

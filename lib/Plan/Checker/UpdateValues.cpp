@@ -240,7 +240,7 @@ void Interpreter::checkEnd() {
     else if (value.partial != 0)
       c.fail("partial",
              what + " is still partial over " + c.axesText(value.partial));
-    else if (kind == pb::Buffer::OUTPUT)
+    else if (isOutput[i])
       checkSumOutput(i, value);
   }
 }

@@ -234,6 +234,7 @@ std::vector<pb::Plan> swapGradients(const pb::Plan &plan) {
   return mutateAt(plan, sites, [](pb::Plan &mutant, const Site &site) {
     uint32_t a = mutant.parameters(site.operation).gradient_buffer_plus1() - 1;
     uint32_t b = mutant.parameters(site.part).gradient_buffer_plus1() - 1;
+    bool any = false;
     // Apart from everything, so that only what they hold is wrong.
     for (uint32_t buffer : {a, b})
       mutant.mutable_buffers(static_cast<int>(buffer))
@@ -243,10 +244,12 @@ std::vector<pb::Plan> swapGradients(const pb::Plan &plan) {
         continue;
       for (pb::Operation &operation : *region.mutable_operations())
         for (pb::Operand *operand : mutableOperands(operation))
-          if (operand->buffer() == a || operand->buffer() == b)
+          if (operand->buffer() == a || operand->buffer() == b) {
             operand->set_buffer(operand->buffer() == a ? b : a);
+            any = true;
+          }
     }
-    return true;
+    return any;
   });
 }
 

@@ -144,17 +144,17 @@ std::vector<pb::Plan> serialize(const pb::Plan &plan) {
 
 std::vector<pb::Plan> renumberStreams(const pb::Plan &plan) {
   return mutateOnce(plan, [](pb::Plan &mutant) {
-    int last = mutant.streams_size() - 1;
+    uint32_t last = static_cast<uint32_t>(mutant.streams_size() - 1);
     if (last < 2)
       return false;
-    mutant.mutable_streams()->SwapElements(1, last);
-    for (pb::Region &region : *mutant.mutable_programs(0)->mutable_regions())
-      for (pb::Operation &operation : *region.mutable_operations()) {
-        uint32_t stream = operation.stream();
-        operation.set_stream(stream == 1 ? static_cast<uint32_t>(last)
-                             : stream == static_cast<uint32_t>(last) ? 1
-                                                                     : stream);
-      }
+    mutant.mutable_streams()->SwapElements(1, static_cast<int>(last));
+    for (pb::Program &program : *mutant.mutable_programs())
+      for (pb::Region &region : *program.mutable_regions())
+        for (pb::Operation &operation : *region.mutable_operations()) {
+          uint32_t stream = operation.stream();
+          if (stream == 1 || stream == last)
+            operation.set_stream(stream == 1 ? last : 1);
+        }
     return true;
   });
 }

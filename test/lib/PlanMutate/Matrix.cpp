@@ -85,6 +85,18 @@ bool judge(const Kind &kind, const pb::Plan &mutant, Outcome &outcome) {
   return false;
 }
 
+/// Kinds change program 0; this makes them change the evaluation, and puts it
+/// back behind the training step.
+std::vector<pb::Plan> makeInEvaluation(const Kind &kind, pb::Plan plan) {
+  plan.mutable_programs()->SwapElements(0, 1);
+  std::vector<pb::Plan> made = kind.make(plan);
+  for (pb::Plan &mutant : made) {
+    mutant.mutable_programs()->SwapElements(0, 1);
+    restateClaims(mutant);
+  }
+  return made;
+}
+
 std::string cell(const Outcome &outcome) {
   if (!outcome.problems.empty())
     return "ESCAPED";
@@ -129,6 +141,14 @@ int mutate::runMatrix(const std::vector<std::string> &names,
       std::vector<pb::Plan> made;
       if (!ranks || rankCount(plans[i].mesh()) > 1)
         made = kind.make(plans[i]);
+      // Claims are those of the whole plan.
+      bool claims = std::find(kind.rules.begin(), kind.rules.end(), "peak") !=
+                        kind.rules.end() ||
+                    std::find(kind.rules.begin(), kind.rules.end(), "budget") !=
+                        kind.rules.end();
+      if (plans[i].programs_size() > 1 && !ranks && !claims)
+        for (pb::Plan &mutant : makeInEvaluation(kind, plans[i]))
+          made.push_back(std::move(mutant));
       outcome.mutants = made.size();
       for (size_t m = 0; m < made.size(); ++m) {
         if (ranks) {

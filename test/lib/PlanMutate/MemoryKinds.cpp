@@ -153,11 +153,11 @@ std::vector<pb::Plan> overPersistent(const pb::Plan &plan) {
 
 std::vector<pb::Plan> overInput(const pb::Plan &plan) {
   std::vector<Life> lives = livesIn(plan, bodyRegion(plan));
+  std::optional<uint32_t> hyper = ioBuffer(plan, "hyper");
   std::vector<Site> sites;
   for (size_t b = 0; b < lives.size(); ++b)
-    if (lives[b].first >= 0)
-      sites.push_back(
-          {0, static_cast<int>(*ioBuffer(plan, "hyper")), static_cast<int>(b)});
+    if (hyper && lives[b].first >= 0)
+      sites.push_back({0, static_cast<int>(*hyper), static_cast<int>(b)});
   return mutateAt(plan, sites, layOver);
 }
 

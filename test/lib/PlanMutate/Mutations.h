@@ -48,10 +48,11 @@ std::vector<Kind> scalarKinds();
 std::vector<Kind> claimKinds();
 std::vector<Kind> harmlessKinds();
 
-/// Runs every kind over the plans, whose names head the columns, and prints
-/// what refused each mutant, a row a kind. Up to `keepEach` accepted mutants a
-/// kind and plan are written to `folder`, if given, as
-/// <plan>.<kind>.<number>.gtpplan. Returns the number of kinds that failed.
+/// Runs every kind over the training steps and the evaluations of the plans,
+/// whose names head the columns, and prints what refused each mutant, a row a
+/// kind. Up to `keepEach` accepted mutants a kind and plan are written to
+/// `folder`, if given, as <plan>.<kind>.<number>.gtpplan. Returns the number of
+/// kinds that failed.
 int runMatrix(const std::vector<std::string> &names,
               const std::vector<pb::Plan> &plans, const std::string &folder,
               int keepEach);
