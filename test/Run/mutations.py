@@ -33,6 +33,7 @@ PLANS = {
     "phi3": (small("phi3"), 1, 2, 2, ["--optimizer=sgd", "--dtype=bf16"]),
     "qwen2": (small("qwen2"), 3, 1, 2, []),
     "olmo2": (small("olmo2"), 2, 3, 1, ["--dtype=bf16"]),
+    "frozen": (small("gpt_neox"), 2, 2, 2, ["--freeze=.*attention.*", "--replicate=.*mlp.*"]),
 }
 
 

@@ -39,6 +39,12 @@ const char *name(Role role) {
     return "compute shard";
   case Role::State:
     return "optimizer state";
+  case Role::Hyper:
+    return "rates of the step";
+  case Role::SquaredNorm:
+    return "squared norm of all gradients";
+  case Role::Scale:
+    return "factor of all gradients";
   case Role::Scratch:
     return "scratch";
   }
