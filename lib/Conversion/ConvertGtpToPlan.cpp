@@ -278,6 +278,43 @@ private:
 };
 } // namespace
 
+/// What the conversion relies on and verifiers of single ops do not say: values
+/// that buffers can hold, and results that somebody gets.
+static LogicalResult verifyContract(func::FuncOp step) {
+  auto fits = [](Type type) {
+    if (isa<dist::TicketType>(type))
+      return true;
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape() &&
+           elementBytes(tensor.getElementType()) > 0;
+  };
+  constexpr const char *kExpected = ", which no buffer of a plan can hold; "
+                                    "expected a ranked tensor of static "
+                                    "shape, of f32, bf16, f64, i32, i64 or i8";
+  for (BlockArgument argument : step.getArguments())
+    if (!fits(argument.getType()))
+      return emitError(step.getLoc())
+             << "argument " << argument.getArgNumber() << " has type "
+             << argument.getType() << kExpected;
+  WalkResult walked = step.getBody().walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (!fits(type)) {
+        op->emitOpError("has a result of type ") << type << kExpected;
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  if (walked.wasInterrupted())
+    return failure();
+  for (unsigned i = 0; i < step.getNumResults(); ++i)
+    if (!step.getResultAttr(i, tfm::kTiedToAttr) &&
+        !step.getResultAttr(i, tfm::kResultAttr))
+      return emitError(step.getLoc())
+             << "result " << i << " has neither " << tfm::kTiedToAttr << " nor "
+             << tfm::kResultAttr << ", so nothing would read it";
+  return success();
+}
+
 FailureOr<std::unique_ptr<Converter>>
 ConvertGtpToPlanPass::convertFunction(func::FuncOp step, PlanParts &plan,
                                       Block &block, const CostModel &costs) {
@@ -286,6 +323,8 @@ ConvertGtpToPlanPass::convertFunction(func::FuncOp step, PlanParts &plan,
     return emitError(step.getLoc())
            << "there are " << bodies.size()
            << " tfm.microbatches, expected one with inputs";
+  if (failed(verifyContract(step)))
+    return failure();
   FailureOr<ParameterTable> parameters =
       ParameterTable::build(step, bodies.front());
   if (failed(parameters))

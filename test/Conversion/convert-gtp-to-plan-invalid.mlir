@@ -104,3 +104,50 @@ module @parameter_without_argument {
     return
   }
 }
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+module @argument_without_bytes {
+  // expected-error@+1 {{argument 1 has type 'i64', which no buffer of a plan can hold; expected a ranked tensor of static shape, of f32, bf16, f64, i32, i64 or i8}}
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}, %n: i64 {tfm.arg = "hyper"}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      tfm.yield
+    }
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+module @value_without_bytes {
+  func.func private @number() -> i64
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      // expected-error@+1 {{has a result of type 'i64', which no buffer of a plan can hold}}
+      %n = func.call @number() : () -> i64
+      tfm.yield
+    }
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+module @result_that_nobody_gets {
+  // expected-error@+1 {{result 0 has neither tfm.tied_to nor tfm.result, so nothing would read it}}
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}) -> tensor<1x2x4xi32, #ids> attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      tfm.yield
+    }
+    return %tokens : tensor<1x2x4xi32, #ids>
+  }
+}

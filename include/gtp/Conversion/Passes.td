@@ -44,6 +44,8 @@ def ConvertGtpToPlanPass : Pass<"convert-gtp-to-plan", "::mlir::ModuleOp"> {
     three regions: what comes before `tfm.microbatches` (once), its region (body), and what
     comes after (update).
 
+    - Every value is a ranked tensor of static shape or a ticket, and every result is tied to an
+      argument or named: what else comes is an error.
     - A value is a view of a buffer. `tfm.split` names pieces of its operand; the inputs of a
       `tfm.concat` are written where its result has them when their kernels can; state
       results are their arguments, updated in place; an all-reduce is in place when
