@@ -174,17 +174,18 @@ LogicalResult GtpPlanStepPass::overBudget(int64_t tightest) {
 FailureOr<std::optional<planning::Schedule>>
 GtpPlanStepPass::solveOnce(MutableArrayRef<StepSchedule> steps,
                            const planning::ScheduleOptions &options) {
-  using Prefetch = planning::ScheduleOptions::Prefetch;
   std::optional<planning::Schedule> first;
   for (StepSchedule &step : steps) {
     planning::ScheduleProblem problem = step.problem;
-    // Programs share one arena: no other one needs to make it larger than the
-    // training step does.
-    if (first && options.prefetch != Prefetch::Distance)
-      problem.capBytes =
-          std::min(problem.capBytes,
-                   std::max(first->peakBytes, problem.minimalMemory().bytes));
+    // Programs share one arena: no other one should make it larger than the
+    // training step does, unless what is decided by hand needs that.
+    if (first)
+      problem.capBytes = std::min(problem.capBytes, first->peakBytes);
     StatusOr<planning::Schedule> schedule = problem.solve(options);
+    if (!schedule.isOk() && problem.capBytes < step.problem.capBytes) {
+      problem.capBytes = step.problem.capBytes;
+      schedule = problem.solve(options);
+    }
     if (!schedule.isOk()) // a forced distance needs more
       return std::optional<planning::Schedule>();
     if (Status status = problem.verify(*schedule); !status.isOk())

@@ -42,7 +42,8 @@ class Races:
     def run(self, path, *options):
         environment = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7")
         return subprocess.run([self.tsan / "gtp-run", path, "--backend=host", f"--data={self.data}",
-                               *options], capture_output=True, text=True, env=environment, timeout=300)
+                               f"--eval-data={self.data}", "--eval-steps=2", *options],
+                              capture_output=True, text=True, env=environment, timeout=300)
 
     def clean(self):
         done = self.run(self.plan, "--steps=2")
