@@ -27,7 +27,14 @@ std::vector<Site> allReductions(const pb::Plan &plan) {
 
 bool contributes(const pb::Plan &plan, const pb::Operation &operation) {
   const KernelSpec *spec = kernelOf(plan, operation);
-  return spec && spec->contribution == Contribution::Produces;
+  if (!spec || spec->contribution != Contribution::Produces)
+    return false;
+  // The gradient of a frozen parameter may be left out.
+  size_t count = static_cast<size_t>(operation.kernel().operands_size());
+  for (size_t i = 0; i < count; ++i)
+    if (operandSpec(*spec, i, count)->role == Role::Gradient)
+      return true;
+  return false;
 }
 
 /// The rank keeps the first shard of its own sum.
