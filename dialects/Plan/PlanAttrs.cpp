@@ -126,7 +126,7 @@ LogicalResult ViewAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   int64_t bytes = elementBytes(dtype);
   if (bytes == 0)
     return emitError() << "element type " << dtype
-                       << ", expected f32, bf16, f64, i32, i64 or i8";
+                       << ", expected f32, bf16, f64, i32, i64, i16 or i8";
   int64_t elements = 1;
   for (int64_t dim : dims)
     if (dim < 0 || llvm::MulOverflow(elements, dim, elements) ||

@@ -37,7 +37,7 @@ int64_t gtp::planir::elementBytes(mlir::Type type) {
     return 8;
   if (type.isF32() || type.isSignlessInteger(32))
     return 4;
-  if (type.isBF16())
+  if (type.isBF16() || type.isSignlessInteger(16))
     return 2;
   return type.isSignlessInteger(8) ? 1 : 0;
 }

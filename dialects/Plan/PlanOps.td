@@ -94,12 +94,14 @@ def Plan_ParameterOp : Plan_Op<"parameter", [
                        OptionalAttr<StrArrayAttr>:$tied,
                        Plan_NonNegative:$uses, UnitProp:$decay, UnitProp:$frozen,
                        Plan_Buffer:$compute, Optional<Plan_Buffer>:$master,
+                       Optional<Plan_Buffer>:$remainder,
                        Variadic<Plan_Buffer>:$states, Optional<Plan_Buffer>:$gradient);
   let hasVerifier = 1;
   let assemblyFormat = [{
     $sym_name $shape $layout $init `uses` $uses (`decay` $decay^)? (`frozen` $frozen^)?
     `tensors` $tensor_names $tensor_rows (`layouts` $tensor_layouts^)? (`tied` $tied^)?
-    `compute` $compute (`master` $master^)? (`states` $states^)? (`gradient` $gradient^)? attr-dict
+    `compute` $compute (`master` $master^)? (`remainder` $remainder^)?
+    (`states` $states^)? (`gradient` $gradient^)? attr-dict
   }];
 }
 

@@ -67,11 +67,12 @@ LogicalResult TfmDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   Attribute value = attribute.getValue();
   auto text = dyn_cast<StringAttr>(value);
   if (name == kArgAttr) {
-    if (!text || !llvm::is_contained(
-                     {"weight", "master", "state", "tokens", "labels", "hyper"},
-                     text.getValue()))
-      return mismatch(op, attribute,
-                      "weight, master, state, tokens, labels or hyper");
+    if (!text || !llvm::is_contained({"weight", "master", "remainder", "state",
+                                      "tokens", "labels", "hyper"},
+                                     text.getValue()))
+      return mismatch(
+          op, attribute,
+          "weight, master, remainder, state, tokens, labels or hyper");
   } else if (name == kParameterAttr) {
     if (!isa<FlatSymbolRefAttr>(value))
       return mismatch(op, attribute, "the symbol of a parameter");

@@ -22,6 +22,7 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 def Tfm_Float : AnyTypeOf<[F32, BF16, F64], "f32, bf16 or f64">;
 def Tfm_Tensor : StaticShapeTensorOf<[Tfm_Float]>;
 def Tfm_Ids : StaticShapeTensorOf<[I32]>;
+def Tfm_Remainder : StaticShapeTensorOf<[I16]>;
 def Tfm_Count : 0DTensorOf<[I64]>;
 def Tfm_Scalar : 0DTensorOf<[F32, F64]>;
 def Tfm_Positive : ConfinedAttr<I64Attr, [IntPositive]>;
@@ -328,13 +329,18 @@ def Tfm_CastOp : Tfm_ForwardOp<"cast", [Tfm_CostInterface]> {
 }
 
 def Tfm_CrossEntropyOp : Tfm_ForwardOp<"cross_entropy", [Tfm_CostInterface]> {
-  let summary = "token-mean cross entropy";
+  let summary = "mean cross entropy, over tokens or over sequences";
   let description = [{
     Sum over counted labels of `logsumexp(logits) - logits[label]`, divided by
     `max(1, count)`. `count` is the number of counted labels of the whole step,
     so the sum over microbatches is the mean over the step.
+
+    With `sequence_mean` the sum of each sequence (the labels' last dimension) is
+    divided by the number of its counted labels first, and `count` is the number of
+    the step's sequences that have one (`tfm.count_labels` with `sequences`).
   }];
-  let arguments = (ins Tfm_Tensor:$logits, Tfm_Ids:$labels, Tfm_Count:$count);
+  let arguments = (ins Tfm_Tensor:$logits, Tfm_Ids:$labels, Tfm_Count:$count,
+                       UnitAttr:$sequence_mean);
   let results = (outs Tfm_Scalar:$loss);
   let assemblyFormat = "$logits `,` $labels `,` $count attr-dict `:` functional-type(operands, results)";
 }
@@ -438,16 +444,19 @@ def Tfm_CrossEntropyGradOp : Tfm_StepOp<"cross_entropy_grad", [Tfm_CostInterface
   let summary = "gradient of the logits of `tfm.cross_entropy`";
   let description = [{
     `dloss / max(1, count) * (softmax(logits) - onehot(label))` where the label is
-    counted, else zero: 1/n is folded in here and nowhere else.
+    counted, else zero: 1/n is folded in here and nowhere else. With `sequence_mean`
+    also divided by the number of counted labels of the sequence.
   }];
-  let arguments = (ins Tfm_Tensor:$logits, Tfm_Ids:$labels, Tfm_Count:$count, Tfm_Scalar:$dloss);
+  let arguments = (ins Tfm_Tensor:$logits, Tfm_Ids:$labels, Tfm_Count:$count, Tfm_Scalar:$dloss,
+                       UnitAttr:$sequence_mean);
   let results = (outs Tfm_Tensor:$dlogits);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
 def Tfm_CountLabelsOp : Tfm_StepOp<"count_labels", [Tfm_CostInterface]> {
-  let summary = "number of counted labels";
-  let arguments = (ins Tfm_Ids:$labels);
+  let summary = "number of counted labels, or of sequences that have one";
+  let description = "Sequences, when `sequences` is given, lie along the last dimension.";
+  let arguments = (ins Tfm_Ids:$labels, UnitAttr:$sequences);
   let results = (outs Tfm_Count:$count);
   let assemblyFormat = "$labels attr-dict `:` functional-type(operands, results)";
 }
@@ -479,7 +488,7 @@ def Tfm_AdamwOp : Tfm_StepOp<"adamw", [Tfm_CostInterface]> {
     With g = scale * gradient: `m' = b1 m + (1-b1) g`, `v' = b2 v + (1-b2) g²`,
     `w' = w - lr * (m'/bias1 / (sqrt(v'/bias2) + eps) + decay * w)`
     (Loshchilov and Hutter 2019). `compute` is w' in the compute type when that is not
-    the master's.
+    the master's, which then is the wider: to nearest, ties away from zero.
   }];
   let arguments = (ins Tfm_Tensor:$master, Tfm_Tensor:$m, Tfm_Tensor:$v, Tfm_Tensor:$gradient,
                        1DTensorOf<[F32]>:$hyper, Tfm_Scalar:$scale, UnitAttr:$decay);
@@ -493,6 +502,32 @@ def Tfm_SgdOp : Tfm_StepOp<"sgd", [Tfm_CostInterface]> {
   let arguments = (ins Tfm_Tensor:$master, Tfm_Tensor:$gradient, 1DTensorOf<[F32]>:$hyper,
                        Tfm_Scalar:$scale, UnitAttr:$decay);
   let results = (outs Tfm_Tensor:$new_master, Optional<Tfm_Tensor>:$compute);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+/// A float32 master is the bfloat16 weight and a remainder: the 16 bits that are left.
+def Tfm_AdamwSplitOp : Tfm_StepOp<"adamw_split", [Tfm_CostInterface]> {
+  let summary = "AdamW on a float32 master in two halves";
+  let description = [{
+    `tfm.adamw` on the float32 whose bit pattern is that of `master`, 16 zeros behind,
+    plus `remainder` as a signed number. `new_master` is the nearest bfloat16, ties
+    away from zero, which is what `tfm.adamw` publishes, and `new_remainder` the
+    difference of the bits: all of the float32 is kept.
+  }];
+  let arguments = (ins StaticShapeTensorOf<[BF16]>:$master, Tfm_Remainder:$remainder,
+                       Tfm_Tensor:$m, Tfm_Tensor:$v, Tfm_Tensor:$gradient,
+                       1DTensorOf<[F32]>:$hyper, Tfm_Scalar:$scale, UnitAttr:$decay);
+  let results = (outs StaticShapeTensorOf<[BF16]>:$new_master, Tfm_Remainder:$new_remainder,
+                      Tfm_Tensor:$new_m, Tfm_Tensor:$new_v);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Tfm_SgdSplitOp : Tfm_StepOp<"sgd_split", [Tfm_CostInterface]> {
+  let summary = "`tfm.sgd` on a float32 master in two halves, as in `tfm.adamw_split`";
+  let arguments = (ins StaticShapeTensorOf<[BF16]>:$master, Tfm_Remainder:$remainder,
+                       Tfm_Tensor:$gradient, 1DTensorOf<[F32]>:$hyper, Tfm_Scalar:$scale,
+                       UnitAttr:$decay);
+  let results = (outs StaticShapeTensorOf<[BF16]>:$new_master, Tfm_Remainder:$new_remainder);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 

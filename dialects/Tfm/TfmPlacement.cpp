@@ -33,6 +33,12 @@ static Dims with(Dims dims, unsigned last) {
   return dims;
 }
 
+/// Factors of labels, in whole sequences where those are counted.
+static Dims labelled(PlacementRule &rule, Value labels, bool sequences) {
+  return sequences ? with(leading(rule, labels), rule.addFactor(Factor::Whole))
+                   : all(rule, labels);
+}
+
 /// Operands and results of one shape, computed element by element.
 static PlacementRule elementwise(Operation *op, bool linear) {
   PlacementRule rule;
@@ -223,7 +229,7 @@ PlacementRule ConcatOp::getPlacementRule() {
 
 PlacementRule CrossEntropyOp::getPlacementRule() {
   PlacementRule rule;
-  Dims tokens = all(rule, getLabels());
+  Dims tokens = labelled(rule, getLabels(), getSequenceMean());
   unsigned vocabulary = rule.addFactor(Factor::Whole);
   rule.operands = {with(tokens, vocabulary), tokens, {}};
   rule.results = {{}};
@@ -321,7 +327,7 @@ PlacementRule SwigluGradOp::getPlacementRule() {
 
 PlacementRule CrossEntropyGradOp::getPlacementRule() {
   PlacementRule rule;
-  Dims tokens = all(rule, getLabels());
+  Dims tokens = labelled(rule, getLabels(), getSequenceMean());
   unsigned vocabulary = rule.addFactor(Factor::Whole);
   rule.operands = {with(tokens, vocabulary), tokens, {}, {}};
   rule.results = {with(tokens, vocabulary)};
@@ -330,7 +336,7 @@ PlacementRule CrossEntropyGradOp::getPlacementRule() {
 
 PlacementRule CountLabelsOp::getPlacementRule() {
   PlacementRule rule;
-  rule.operands = {all(rule, getLabels())};
+  rule.operands = {labelled(rule, getLabels(), getSequences())};
   rule.results = {{}};
   return rule;
 }
@@ -364,7 +370,15 @@ static PlacementRule update(Operation *op, Value master) {
 
 PlacementRule AdamwOp::getPlacementRule() { return update(*this, getMaster()); }
 
+PlacementRule AdamwSplitOp::getPlacementRule() {
+  return update(*this, getMaster());
+}
+
 PlacementRule SgdOp::getPlacementRule() { return update(*this, getMaster()); }
+
+PlacementRule SgdSplitOp::getPlacementRule() {
+  return update(*this, getMaster());
+}
 
 PlacementRule FullOp::getPlacementRule() {
   PlacementRule rule;

@@ -556,7 +556,12 @@ LogicalResult CrossEntropyGradOp::verify() {
       failed(expectLike(*this, "dlogits", getDlogits(), getLogits())));
 }
 
-LogicalResult CountLabelsOp::verify() { return success(); }
+LogicalResult CountLabelsOp::verify() {
+  if (getSequences() && typeOf(getLabels()).getRank() == 0)
+    return emitOpError("counts sequences of labels without a dimension, "
+                       "expected one along the sequence");
+  return success();
+}
 
 LogicalResult SumSquaresOp::verify() {
   return expectElement(*this, "result", getResult(),
@@ -572,14 +577,22 @@ LogicalResult ClipScaleOp::verify() {
                  failed(expectLike(*this, "scale", getScale(), getNorm())));
 }
 
-/// What both optimizers have: `hyper`, a gradient and a new master of the
-/// master's shape, and a published copy only where its type differs.
+/// What all optimizers have: `hyper`, a gradient and a new master of the
+/// master's shape.
+template <typename Update>
+static LogicalResult verifyMaster(Update op) {
+  Value master = op.getMaster();
+  return failure(
+      failed(expectShape(op, "gradient", op.getGradient(), shapeOf(master))) ||
+      failed(expectShape(op, "hyper", op.getHyper(), {8})) ||
+      failed(expectLike(op, "new_master", op.getNewMaster(), master)));
+}
+
+/// A published copy only where its type differs.
 template <typename Update>
 static LogicalResult verifyUpdate(Update op) {
   Value master = op.getMaster();
-  if (failed(expectShape(op, "gradient", op.getGradient(), shapeOf(master))) ||
-      failed(expectShape(op, "hyper", op.getHyper(), {8})) ||
-      failed(expectLike(op, "new_master", op.getNewMaster(), master)))
+  if (failed(verifyMaster(op)))
     return failure();
   if (!op.getCompute())
     return success();
@@ -589,15 +602,38 @@ static LogicalResult verifyUpdate(Update op) {
   return expectShape(op, "compute", op.getCompute(), shapeOf(master));
 }
 
-LogicalResult AdamwOp::verify() {
+template <typename Update>
+static LogicalResult verifyMoments(Update op) {
   return failure(
-      failed(verifyUpdate(*this)) ||
-      failed(expectShape(*this, "m", getM(), shapeOf(getMaster()))) ||
-      failed(expectLike(*this, "v", getV(), getM())) ||
-      failed(expectLike(*this, "new_m", getNewM(), getM())) ||
-      failed(expectLike(*this, "new_v", getNewV(), getV())));
+      failed(expectShape(op, "m", op.getM(), shapeOf(op.getMaster()))) ||
+      failed(expectLike(op, "v", op.getV(), op.getM())) ||
+      failed(expectLike(op, "new_m", op.getNewM(), op.getM())) ||
+      failed(expectLike(op, "new_v", op.getNewV(), op.getV())));
+}
+
+template <typename Update>
+static LogicalResult verifyRemainder(Update op) {
+  Value remainder = op.getRemainder();
+  return failure(
+      failed(
+          expectShape(op, "remainder", remainder, shapeOf(op.getMaster()))) ||
+      failed(expectLike(op, "new_remainder", op.getNewRemainder(), remainder)));
+}
+
+LogicalResult AdamwOp::verify() {
+  return failure(failed(verifyUpdate(*this)) || failed(verifyMoments(*this)));
+}
+
+LogicalResult AdamwSplitOp::verify() {
+  return failure(failed(verifyMaster(*this)) ||
+                 failed(verifyRemainder(*this)) ||
+                 failed(verifyMoments(*this)));
 }
 
 LogicalResult SgdOp::verify() { return verifyUpdate(*this); }
+
+LogicalResult SgdSplitOp::verify() {
+  return failure(failed(verifyMaster(*this)) || failed(verifyRemainder(*this)));
+}
 
 LogicalResult FullOp::verify() { return success(); }

@@ -230,6 +230,6 @@ SmallVector<Value> CrossEntropyOp::buildVjp(OpBuilder &builder,
   Values result(3);
   result[0] = CrossEntropyGradOp::create(
       builder, gradientLoc(*this, ".grad"), getLogits().getType(), getLogits(),
-      getLabels(), getCount(), cotangents[0]);
+      getLabels(), getCount(), cotangents[0], getSequenceMean());
   return result;
 }

@@ -133,12 +133,14 @@ void Classifier::touch(mlir::Value buffer, ViewAttr view, Evidence evidence,
 
 Classifier::Classifier(ProgramOp program) {
   for (auto parameter : program.getOps<ParameterOp>()) {
-    // Without a master of its own the compute buffer is the master.
-    persistent[parameter.getCompute()] = parameter.getMaster()
-                                             ? MemoryKind::ComputeWeights
-                                             : MemoryKind::MasterWeights;
-    if (parameter.getMaster())
-      persistent[parameter.getMaster()] = MemoryKind::MasterWeights;
+    // Without a master of its own, or half of one, the compute buffer is the
+    // master.
+    bool apart = parameter.getMaster() || parameter.getRemainder();
+    persistent[parameter.getCompute()] =
+        apart ? MemoryKind::ComputeWeights : MemoryKind::MasterWeights;
+    for (mlir::Value master : {parameter.getMaster(), parameter.getRemainder()})
+      if (master)
+        persistent[master] = MemoryKind::MasterWeights;
     for (mlir::Value state : parameter.getStates())
       persistent[state] = MemoryKind::OptimizerState;
     if (parameter.getGradient())

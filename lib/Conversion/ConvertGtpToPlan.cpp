@@ -35,8 +35,8 @@ void Converter::placeArguments() {
     FlatSymbolRefAttr parameter = parameters.weightOf(argument);
     SmallString<64> name(parameter ? parameter.getValue() : role.getValue());
     auto state = step.getArgAttrOfType<StringAttr>(index, tfm::kStateAttr);
-    if (role == "master")
-      name += ".master";
+    if (role == "master" || role == "remainder")
+      (name += ".") += role.getValue();
     else if (state)
       (name += ".") += state.getValue();
     StringAttr part = state ? state : role;

@@ -47,6 +47,8 @@ LogicalResult ParameterTable::readArguments(func::FuncOp step) {
       entry.weight = argument;
     else if (role == "master")
       entry.master = argument;
+    else if (role == "remainder")
+      entry.remainder = argument;
     else if (role == "state")
       entry.states.push_back(argument);
   }

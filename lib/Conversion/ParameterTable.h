@@ -13,7 +13,8 @@ namespace gtp {
 /// A parameter and what of the step is its own.
 struct ParameterEntry {
   tfm::ParameterOp op;
-  mlir::BlockArgument weight, master; ///< master may be null
+  /// The last two may be null; not both are there.
+  mlir::BlockArgument weight, master, remainder;
   llvm::SmallVector<mlir::BlockArgument, 2> states;
   /// Result of tfm.microbatches that its update reads.
   mlir::Value gradient;

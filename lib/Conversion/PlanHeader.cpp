@@ -67,6 +67,9 @@ static DictionaryAttr modelFields(ModuleOp module,
   for (auto clip : step.getOps<tfm::ClipScaleOp>())
     fields.set("clip_norm", clip.getMaxNormAttr());
   fields.set("loss", builder.getStringAttr("token-mean"));
+  for (auto loss : body.getOps<tfm::CrossEntropyOp>())
+    if (loss.getSequenceMean())
+      fields.set("loss", builder.getStringAttr("sequence-mean"));
   return fields.getDictionary(module.getContext());
 }
 
@@ -89,7 +92,11 @@ static DictionaryAttr numericsFields(const ParameterTable &parameters,
                                       ? *trained
                                       : parameters.entries().front();
     fields.set("compute", element(first.weight));
-    fields.set("master", element(first.master ? first.master : first.weight));
+    // Two halves make a float32.
+    fields.set("master",
+               first.remainder
+                   ? TypeAttr::get(Float32Type::get(context))
+                   : element(first.master ? first.master : first.weight));
     if (first.gradient) {
       fields.set("gradient", element(first.gradient));
       fields.set("wire", element(first.gradient));
@@ -182,6 +189,7 @@ void gtp::emitParameter(OpBuilder &builder, const ParameterEntry &entry,
       op.getTensorLayoutsAttr(), tied && !tied.empty() ? tied : ArrayAttr(),
       entry.uses, entry.decay,
       /*frozen=*/!entry.gradient, places[entry.weight].buffer,
-      entry.master ? places[entry.master].buffer : Value(), states,
+      entry.master ? places[entry.master].buffer : Value(),
+      entry.remainder ? places[entry.remainder].buffer : Value(), states,
       entry.gradient ? places[entry.gradient].buffer : Value());
 }

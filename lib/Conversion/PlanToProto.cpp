@@ -31,6 +31,8 @@ pb::DType dtypeOf(Type type) {
     return pb::BF16;
   if (type.isF64())
     return pb::F64;
+  if (type.isSignlessInteger(16))
+    return pb::I16;
   if (type.isSignlessInteger(32))
     return pb::I32;
   if (type.isSignlessInteger(64))
@@ -252,6 +254,8 @@ void Emitter::emitParameter(ParameterOp op) {
   out->set_compute_buffer(bufferIndex(op.getCompute()));
   if (op.getMaster())
     out->set_master_buffer_plus1(bufferIndex(op.getMaster()) + 1);
+  if (op.getRemainder())
+    out->set_remainder_buffer_plus1(bufferIndex(op.getRemainder()) + 1);
   for (Value state : op.getStates())
     out->add_state_buffers(bufferIndex(state));
   if (op.getGradient())

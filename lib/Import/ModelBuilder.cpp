@@ -228,9 +228,9 @@ Value ModelBuilder::add(StringRef name, Value a, Value b) {
 OwningOpRef<ModuleOp>
 ModelBuilder::finish(Value logits, const ModelDescription &description) {
   Type lossType = forward.getFunctionType().getResult(0);
-  Value loss = tfm::CrossEntropyOp::create(builder, at("loss"), lossType,
-                                           logits, forward.getArgument(1),
-                                           forward.getArgument(2));
+  Value loss = tfm::CrossEntropyOp::create(
+      builder, at("loss"), lossType, logits, forward.getArgument(1),
+      forward.getArgument(2), options.sequenceMean);
   func::ReturnOp::create(builder, forward.getLoc(), loss);
 
   // Model flops: 2 a multiply-add, and twice the forward's again for the

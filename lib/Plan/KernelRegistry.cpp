@@ -68,6 +68,7 @@ std::vector<KernelSpec> buildRegistry() {
       {"heads", Int},  {"kv_heads", Int},     {"scale", Float},
       {"causal", Int}, {"window", Int, true}, {"softcap", Float, true}};
   const Spec master = role(Role::Master, update("master"));
+  const Spec remainder = role(Role::Remainder, update("remainder"));
   const Spec reduced = role(Role::Gradient, read("grad"));
   const Spec hyper = role(Role::Hyper, read("hyper"));
   const Spec scale = role(Role::Scale, read("scale"));
@@ -75,7 +76,7 @@ std::vector<KernelSpec> buildRegistry() {
 
   return {
       {"adamw",
-       1,
+       2,
        {master, role(Role::State, update("m")), role(Role::State, update("v")),
         reduced, hyper, scale, compute},
        {{"decay", Int}},
@@ -83,12 +84,29 @@ std::vector<KernelSpec> buildRegistry() {
        SumsOver::Nothing,
        true,
        "hyper f32[8] = lr, weight_decay, beta1, beta2, eps, 1-beta1^t, "
-       "1-beta2^t, 0; scale f32[]; master, m, v f32 of one shape, grad a float "
-       "type of that shape, in f32: g = scale*grad; m = beta1*m + (1-beta1)*g; "
-       "v = beta2*v + (1-beta2)*g*g; w = master - lr*((m/(1-beta1^t)) / "
-       "(sqrt(v/(1-beta2^t)) + eps) + decay*weight_decay*master); master = w; "
-       "compute, if given, = w rounded once to its type. If scale is NaN, "
-       "master, m and v stay as they are and w = master. decay is 0 or 1."},
+       "1-beta2^t, 0; scale f32[]; master, m, v f32 or all bf16, of one shape, "
+       "grad a float type of that shape, in f32: g = scale*grad; m = beta1*m + "
+       "(1-beta1)*g; v = beta2*v + (1-beta2)*g*g; w = master - "
+       "lr*((m/(1-beta1^t)) / (sqrt(v/(1-beta2^t)) + eps) + "
+       "decay*weight_decay*master); master = w. In bf16 m, v and master are "
+       "rounded to nearest even where they are stored, and w is computed from "
+       "m and v before that. compute, if given (master f32), = w rounded to "
+       "nearest in its type, ties away from zero. If scale is NaN, master, m "
+       "and v stay as they are and w = master. decay is 0 or 1."},
+      {"adamw_split",
+       1,
+       {master, remainder, role(Role::State, update("m")),
+        role(Role::State, update("v")), reduced, hyper, scale},
+       {{"decay", Int}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "adamw on f32 m and v and the f32 master whose bits are those of master "
+       "bf16, 16 zeros behind, plus remainder i16 as a signed number; stored "
+       "so "
+       "that master is the nearest bf16, ties away from zero, and remainder "
+       "the difference of the bits. A NaN is stored as the quiet one without "
+       "payload."},
       {"add",
        1,
        {variadic(1, any, strided(read("inputs"))),
@@ -199,33 +217,39 @@ std::vector<KernelSpec> buildRegistry() {
       {"count_labels",
        1,
        {read("labels"), write("out")},
-       {},
+       {{"sequences", Int, true}},
        Contribution::None,
        SumsOver::Tokens,
        true,
-       "labels i32[..], out i64[]: how many labels are not -100."},
+       "labels i32[..], out i64[]: how many labels are not -100; with "
+       "sequences "
+       "1, labels [.., T], how many rows of T have such a label."},
       {"cross_entropy",
        1,
        {strided(read("logits")), read("labels"), read("count"),
         accumulable(write("loss"))},
-       {},
+       {{"sequence_mean", Int, true}},
        Contribution::None,
        SumsOver::Tokens,
        true,
        "logits [.., V], labels i32[..], count i64[], loss f32[]: sum over rows "
        "whose label l is not -100, in row order, of log(sum_v exp(logits_v)) - "
-       "logits_l, divided by max(1, count). Row terms f32, their sum f64, "
-       "rounded once; accumulate adds in f32."},
+       "logits_l, divided by max(1, count); with sequence_mean 1, labels [.., "
+       "T], the sum of each sequence of T rows is divided by the number of its "
+       "labels that are not -100 before they are added. Row terms f32, their "
+       "sums f64, rounded once; accumulate adds in f32."},
       {"cross_entropy_grad",
        1,
        {strided(read("logits")), read("labels"), read("count"), read("dloss"),
         strided(write("dlogits"))},
-       {},
+       {{"sequence_mean", Int, true}},
        Contribution::None,
        SumsOver::Nothing,
        true,
        "dlogits [.., V] = dloss f32[] / max(1, count) * (softmax(logits) - "
-       "onehot(label)) for rows whose label is not -100, else exactly 0. f32."},
+       "onehot(label)) for rows whose label is not -100, else exactly 0; with "
+       "sequence_mean 1 divided also by the number of such labels in the row's "
+       "sequence. f32."},
       {"document_starts",
        1,
        {read("tokens"), write("starts")},
@@ -414,17 +438,26 @@ std::vector<KernelSpec> buildRegistry() {
        "one shape and float type: y = factor * x, the factor rounded to f32 "
        "(f64 for f64), rounded once."},
       {"sgd",
-       1,
+       2,
        {master, reduced, hyper, scale, compute},
        {{"decay", Int}},
        Contribution::None,
        SumsOver::Nothing,
        true,
-       "hyper and scale as adamw; master f32, grad a float type of that shape, "
-       "in "
-       "f32: master = master - lr*(scale*grad + decay*weight_decay*master), "
-       "unchanged if scale is NaN; "
-       "compute, if given, = master rounded once to its type."},
+       "hyper and scale as adamw; master f32 or bf16, grad a float type of "
+       "that "
+       "shape, in f32: master = master - lr*(scale*grad + "
+       "decay*weight_decay*master), unchanged if scale is NaN; a bf16 master "
+       "is "
+       "rounded to nearest even; compute as adamw."},
+      {"sgd_split",
+       1,
+       {master, remainder, reduced, read("hyper"), read("scale")},
+       {{"decay", Int}},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "sgd on a f32 master held as adamw_split holds it."},
       {"softcap",
        1,
        {strided(read("x")), strided(write("y"))},

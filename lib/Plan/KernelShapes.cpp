@@ -286,7 +286,17 @@ void attention(Call &c) {
             "causal must be 1 where there are starts");
 }
 
+/// Labels that an attribute takes as sequences.
+void sequences(Call &c, std::string_view attribute) {
+  int64_t value = c.integer(attribute);
+  c.require(value == 0 || value == 1, "the attribute must be 0 or 1, found ",
+            value);
+  c.require(value == 0 || c.at("labels").dims_size() >= 1, c.ref("labels"),
+            " must have a dimension along the sequence");
+}
+
 void crossEntropy(Call &c) {
+  sequences(c, "sequence_mean");
   c.floating("logits");
   c.type("labels", pb::I32);
   c.scalar("count", pb::I64);
@@ -298,9 +308,8 @@ void crossEntropy(Call &c) {
             c.vocabulary(), " ids");
 }
 
-/// What adamw and sgd share.
-void optimizer(Call &c) {
-  c.type("master", pb::F32);
+/// What all updates share.
+void update(Call &c) {
   c.floating("grad");
   c.sameShape("master", "grad");
   c.type("hyper", pb::F32);
@@ -308,9 +317,33 @@ void optimizer(Call &c) {
   c.scalar("scale", pb::F32);
   c.require(c.integer("decay") == 0 || c.integer("decay") == 1,
             "decay must be 0 or 1");
+}
+
+void optimizer(Call &c) {
+  update(c);
+  pb::DType type = c.at("master").dtype();
+  c.require(type == pb::F32 || type == pb::BF16, c.ref("master"),
+            " must be f32 or bf16");
   if (c.all("compute").count) {
+    c.type("master", pb::F32);
     c.floating("compute");
     c.sameShape("master", "compute");
+  }
+}
+
+/// A master in two halves.
+void splitOptimizer(Call &c) {
+  update(c);
+  c.type("master", pb::BF16);
+  c.type("remainder", pb::I16);
+  c.sameShape("master", "remainder");
+}
+
+/// First and second moments, of the type given.
+void moments(Call &c, pb::DType type) {
+  for (std::string_view name : {"m", "v"}) {
+    c.type(name, type);
+    c.sameShape("master", name);
   }
 }
 
@@ -351,10 +384,12 @@ const std::map<std::string_view, Rules> &rules() {
       {"adamw",
        [](Call &c) {
          optimizer(c);
-         c.type("m", pb::F32);
-         c.type("v", pb::F32);
-         c.sameShape("master", "m");
-         c.sameShape("master", "v");
+         moments(c, c.at("master").dtype());
+       }},
+      {"adamw_split",
+       [](Call &c) {
+         splitOptimizer(c);
+         moments(c, pb::F32);
        }},
       {"add", sum},
       {"add_bias",
@@ -406,6 +441,7 @@ const std::map<std::string_view, Rules> &rules() {
       {"count_labels",
        [](Call &c) {
          c.type("labels", pb::I32);
+         sequences(c, "sequences");
          c.scalar("out", pb::I64);
        }},
       {"cross_entropy",
@@ -493,6 +529,7 @@ const std::map<std::string_view, Rules> &rules() {
       {"rope", rope},
       {"scale", [](Call &c) { elementwise(c, {"x", "y"}); }},
       {"sgd", optimizer},
+      {"sgd_split", splitOptimizer},
       {"softcap",
        [](Call &c) {
          elementwise(c, {"x", "y"});

@@ -15,6 +15,7 @@ uint64_t gtp::plan::dtypeSize(pb::DType type) {
   case pb::I32:
     return 4;
   case pb::BF16:
+  case pb::I16:
     return 2;
   case pb::F64:
   case pb::I64:
@@ -40,6 +41,8 @@ const char *gtp::plan::dtypeName(pb::DType type) {
     return "i64";
   case pb::U8:
     return "u8";
+  case pb::I16:
+    return "i16";
   default:
     return "invalid";
   }

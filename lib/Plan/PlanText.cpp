@@ -229,6 +229,8 @@ void Printer::parameters() {
     fact(1, "compute", buffer(p.compute_buffer()));
     if (p.master_buffer_plus1())
       fact(1, "master", buffer(p.master_buffer_plus1() - 1));
+    if (p.remainder_buffer_plus1())
+      fact(1, "remainder", buffer(p.remainder_buffer_plus1() - 1));
     for (uint32_t state : p.state_buffers())
       fact(1, "state", buffer(state));
     if (p.gradient_buffer_plus1())

@@ -48,9 +48,9 @@ CompileFlags::CompileFlags()
                   cl::desc("Gradients on the wire (grad-dtype)")),
       stateDtype(
           "state-dtype", cl::init("f32"), cl::cat(category),
-          cl::value_desc("f32"),
-          cl::desc("Master weights and moments (f32); bf16 and split are "
-                   "not supported yet")),
+          cl::value_desc("f32|bf16|split"),
+          cl::desc("Master weights and moments (f32); split: float32 masters "
+                   "as the bf16 weights and 16 bits more")),
       attentionBackward(
           "attention-backward", cl::init("deterministic"), cl::cat(category),
           cl::value_desc("deterministic"),
@@ -67,8 +67,9 @@ CompileFlags::CompileFlags()
       replicate("replicate", cl::cat(category), cl::value_desc("regex"),
                 cl::desc("Parameters that every rank holds whole")),
       loss("loss", cl::init("token-mean"), cl::cat(category),
-           cl::value_desc("token-mean"),
-           cl::desc("Loss (token-mean); sequence-mean is not supported yet")),
+           cl::value_desc("token-mean|sequence-mean"),
+           cl::desc("Mean over all counted labels, or over sequences of each "
+                    "one's mean (token-mean)")),
       dropout(
           "dropout", cl::cat(category), cl::value_desc("0"),
           cl::desc("0: a config's dropout is not applied, without a warning")),
@@ -173,18 +174,17 @@ Error CompileFlags::refuseUnsupported() const {
     llvm::ArrayRef<StringRef> planned;
   };
   static const StringRef deterministic[] = {"deterministic"}, fast[] = {"fast"};
-  static const StringRef f32[] = {"f32"}, otherStates[] = {"bf16", "split"};
+  static const StringRef states[] = {"f32", "bf16", "split"};
   static const StringRef optimizers[] = {"adamw", "sgd"};
-  static const StringRef tokenMean[] = {"token-mean"},
-                         sequenceMean[] = {"sequence-mean"};
+  static const StringRef means[] = {"token-mean", "sequence-mean"};
   static const StringRef reports[] = {"auto", "always", "never"};
   static const StringRef outputs[] = {"mlir", "plan", "plan-text", "trace",
                                       "gantt"},
                          otherOutputs[] = {"cpp"};
   for (const Choice &choice :
        {Choice{attentionBackward, deterministic, fast},
-        Choice{stateDtype, f32, otherStates}, Choice{optimizer, optimizers, {}},
-        Choice{loss, tokenMean, sequenceMean}, Choice{fitReport, reports, {}},
+        Choice{stateDtype, states, {}}, Choice{optimizer, optimizers, {}},
+        Choice{loss, means, {}}, Choice{fitReport, reports, {}},
         Choice{emit, outputs, otherOutputs}}) {
     StringRef value = choice.option.getValue();
     if (llvm::is_contained(choice.supported, value))
@@ -221,6 +221,8 @@ Expected<CompileOptions> CompileFlags::read() const {
     return std::move(error);
   if (Error error = readTypes(options))
     return std::move(error);
+  options.stateDtype = stateDtype;
+  options.sequenceMean = loss == "sequence-mean";
   if (optimizer == "sgd")
     options.optimizer = CompileOptions::Optimizer::Sgd;
   if (StringRef(clipNorm).getAsDouble(options.clipNorm))

@@ -125,8 +125,25 @@ static Error checkBatch(const CompileOptions &options) {
                     "; nearest that work: " + nearest);
 }
 
+/// Masters may not hold less than the weights that compute.
+static Error checkStates(const CompileOptions &options) {
+  if (options.dtype != Element::F32 || options.stateDtype == "f32")
+    return Error::success();
+  return usageError(
+      "--state-dtype=" + options.stateDtype + " with --dtype=f32: " +
+      (options.stateDtype == "split"
+           ? "split keeps a float32 master as its bf16 compute weight and the "
+             "16 bits that are left, and a float32 compute weight is its "
+             "master already"
+           : "bf16 masters would hold less than the float32 weights that "
+             "compute") +
+      "; give --dtype=bf16, or --state-dtype=f32");
+}
+
 Error CompileOptions::validate() const {
   if (Error error = checkBatch(*this))
+    return error;
+  if (Error error = checkStates(*this))
     return error;
   if (!std::isfinite(clipNorm) || clipNorm < 0)
     return usageError("--clip-norm: expected a number above 0, or 0 for off");
@@ -150,6 +167,7 @@ ImportOptions CompileOptions::importOptions() const {
   result.microbatches = microbatches();
   result.element = dtype;
   result.documentSeparator = documentSeparator;
+  result.sequenceMean = sequenceMean;
   result.dropoutAcknowledged = dropoutAcknowledged;
   return result;
 }
@@ -167,13 +185,13 @@ llvm::SmallVector<std::string> CompileOptions::canonical() const {
   add("dtype", name(dtype));
   add("grad-dtype", name(gradDtype));
   add("reduce-dtype", name(reduceDtype));
-  add("state-dtype", name(stateDtype));
+  add("state-dtype", stateDtype);
   add("attention-backward", "deterministic");
   add("optimizer", optimizer == Optimizer::AdamW ? "adamw" : "sgd");
   std::string clip;
   llvm::raw_string_ostream(clip) << llvm::format("%.17g", clipNorm);
   add("clip-norm", clip);
-  add("loss", "token-mean");
+  add("loss", sequenceMean ? "sequence-mean" : "token-mean");
   if (documentSeparator)
     add("document-separator", Twine(*documentSeparator));
   add("memory-budget",

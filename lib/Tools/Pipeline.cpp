@@ -32,7 +32,7 @@ static PassPtr differentiate(const CompileOptions &options) {
       options.optimizer == CompileOptions::Optimizer::AdamW ? "adamw" : "sgd";
   result.clipNorm = options.clipNorm;
   result.gradDtype = name(options.gradDtype).str();
-  result.stateDtype = name(options.stateDtype).str();
+  result.stateDtype = options.stateDtype;
   return createTfmDifferentiatePass(result);
 }
 

@@ -20,9 +20,14 @@ RankedTensorType tfm::stackMicrobatches(RankedTensorType one,
 }
 
 Value tfm::createCount(OpBuilder &builder, func::FuncOp forward, Value labels) {
-  return CountLabelsOp::create(builder,
-                               nameLoc(builder.getContext(), "count_labels"),
-                               forward.getArgumentTypes()[2], labels);
+  bool sequences =
+      llvm::any_of(forward.getOps<CrossEntropyOp>(), [&](CrossEntropyOp loss) {
+        return loss.getCount() == forward.getArgument(2) &&
+               loss.getSequenceMean();
+      });
+  return CountLabelsOp::create(
+      builder, nameLoc(builder.getContext(), "count_labels"),
+      forward.getArgumentTypes()[2], labels, sequences);
 }
 
 SmallVector<Operation *>

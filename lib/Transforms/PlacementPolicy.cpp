@@ -56,7 +56,8 @@ static int64_t rowGranule(ArrayRef<int64_t> shape, Type element) {
 static bool isParameterOf(func::FuncOp step, unsigned index) {
   auto role = step.getArgAttrOfType<StringAttr>(index, tfm::kArgAttr);
   return role && step.getArgAttr(index, tfm::kParameterAttr) &&
-         llvm::is_contained({"weight", "master", "state"}, role.getValue());
+         llvm::is_contained({"weight", "master", "remainder", "state"},
+                            role.getValue());
 }
 
 PlacementPolicy::PlacementPolicy(MeshAttr mesh, func::FuncOp step)

@@ -23,7 +23,7 @@ namespace {
 struct Trained {
   ParameterOp op;
   unsigned weight = 0;
-  std::optional<unsigned> master;
+  std::optional<unsigned> master, remainder;
   SmallVector<unsigned, 2> states;
 };
 
@@ -71,6 +71,10 @@ struct TfmDifferentiatePass
 private:
   LogicalResult readOptions();
   LogicalResult readModule();
+  /// Whether all losses take the count for the same.
+  LogicalResult checkLoss();
+  /// Whether a parameter can have a master of `stateType`.
+  LogicalResult checkMaster(ParameterOp parameter);
   void buildSignature();
   LogicalResult buildBody();
   /// The region of one microbatch; yields a gradient a parameter, then the
@@ -79,6 +83,8 @@ private:
   void buildUpdate(OpBuilder &builder, MicrobatchesOp sums, Value count);
 
   Type stateType;
+  /// Masters are the bfloat16 weights and remainders.
+  bool splitMasters = false;
   Type gradientOption; ///< null: the parameter's own
   func::FuncOp forward, step;
   int64_t microbatches = 1;
@@ -186,7 +192,9 @@ LogicalResult TfmDifferentiatePass::readOptions() {
     if (name == "f64")
       return Float64Type::get(context);
     module.emitError() << "tfm-differentiate: " << option << " is \"" << name
-                       << "\", expected f32, bf16 or f64";
+                       << "\", expected f32, bf16"
+                       << (option == "state-dtype" ? ", f64 or split"
+                                                   : " or f64");
     return {};
   };
   if (optimizer != "adamw" && optimizer != "sgd")
@@ -195,7 +203,9 @@ LogicalResult TfmDifferentiatePass::readOptions() {
   if (!(clipNorm >= 0) || std::isinf(clipNorm))
     return module.emitError() << "tfm-differentiate: clip-norm is " << clipNorm
                               << ", expected 0 (off) or more";
-  stateType = parse("state-dtype", stateDtype);
+  splitMasters = stateDtype == "split";
+  stateType =
+      parse("state-dtype", splitMasters ? "f32" : StringRef(stateDtype));
   if (!stateType)
     return failure();
   if (!gradDtype.empty()) {
@@ -249,6 +259,8 @@ LogicalResult TfmDifferentiatePass::readModule() {
   for (auto parameter : module.getOps<ParameterOp>()) {
     if (parameter.getFrozen())
       frozen.push_back({parameter});
+    else if (failed(checkMaster(parameter)))
+      return failure();
     else
       parameters.emplace_back().op = parameter;
   }
@@ -257,6 +269,44 @@ LogicalResult TfmDifferentiatePass::readModule() {
            << "tfm-differentiate: all " << frozen.size()
            << " parameters are frozen, so there is nothing to train; leave at "
               "least one out";
+  return checkLoss();
+}
+
+LogicalResult TfmDifferentiatePass::checkMaster(ParameterOp parameter) {
+  Type weight = parameter.getType().getElementType();
+  if (splitMasters && !weight.isBF16())
+    return parameter.emitOpError()
+           << "has element type " << weight
+           << ": state-dtype split keeps a float32 master as its bf16 weight "
+              "and the 16 bits that are left; expected bf16, or state-dtype "
+              "f32";
+  if (weight.getIntOrFloatBitWidth() > stateType.getIntOrFloatBitWidth())
+    return parameter.emitOpError()
+           << "has element type " << weight << ", of which a master of "
+           << stateType
+           << " would lose bits; expected a state-dtype that is no narrower";
+  return success();
+}
+
+LogicalResult TfmDifferentiatePass::checkLoss() {
+  CrossEntropyOp first;
+  for (auto loss : forward.getOps<CrossEntropyOp>()) {
+    if (loss.getCount() != forward.getArgument(2))
+      continue;
+    if (!first)
+      first = loss;
+    if (loss.getSequenceMean() == first.getSequenceMean())
+      continue;
+    auto counted = [](CrossEntropyOp op) {
+      return op.getSequenceMean() ? "sequences" : "labels";
+    };
+    InFlightDiagnostic diag = loss.emitOpError("takes the count as that of ")
+                              << counted(loss) << ", another loss as that of "
+                              << counted(first)
+                              << "; expected one kind of mean";
+    diag.attachNote(first.getLoc()) << "the other loss";
+    return diag;
+  }
   return success();
 }
 
@@ -297,7 +347,10 @@ void TfmDifferentiatePass::buildSignature() {
     RankedTensorType type = trained.op.getType();
     RankedTensorType state = withElementType(type, stateType);
     trained.weight = addState(type, "weight", trained.op);
-    if (type != state)
+    if (splitMasters)
+      trained.remainder = addState(withElementType(type, builder.getI16Type()),
+                                   "remainder", trained.op);
+    else if (type != state)
       trained.master = addState(state, "master", trained.op);
     if (optimizer == "adamw")
       trained.states = {addState(state, "state", trained.op, "m"),
@@ -428,7 +481,23 @@ void TfmDifferentiatePass::buildUpdate(OpBuilder &builder, MicrobatchesOp sums,
       results.push_back(newMaster);
       llvm::append_range(results, states);
     };
-    if (optimizer == "adamw") {
+    if (trained.remainder) {
+      // Its results are in the order of what they replace.
+      Value remainder = step.getArgument(*trained.remainder);
+      Operation *update;
+      if (optimizer == "adamw") {
+        Value m = step.getArgument(trained.states[0]);
+        Value v = step.getArgument(trained.states[1]);
+        update = AdamwSplitOp::create(
+            builder, loc, type, remainder.getType(), m.getType(), v.getType(),
+            master, remainder, m, v, gradient, hypers, scale, decay);
+      } else {
+        update =
+            SgdSplitOp::create(builder, loc, type, remainder.getType(), master,
+                               remainder, gradient, hypers, scale, decay);
+      }
+      llvm::append_range(results, update->getResults());
+    } else if (optimizer == "adamw") {
       Value m = step.getArgument(trained.states[0]);
       Value v = step.getArgument(trained.states[1]);
       auto update =

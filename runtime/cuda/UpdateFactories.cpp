@@ -6,8 +6,18 @@ using namespace gtp;
 using namespace gtp::rt;
 using namespace gtp::rt::cuda;
 
+/// Fails when the attribute asks for means over sequences.
+static Status needTokenMean(const Site &site, const char *attribute) {
+  if (site.integer(attribute) == 0)
+    return Status::ok();
+  return Status::error(
+      "the cuda backend has the mean over tokens only; compile "
+      "with --loss=token-mean, or run with --backend=host");
+}
+
 static StatusOr<KernelBody> makeCrossEntropy(const Site &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(needTokenMean(site, "sequence_mean"));
   GTP_RETURN_IF_ERROR(site.needCount(4));
   site.context.needWorkspace(site.shape(0).rows * sizeof(float));
   return KernelBody([context = &site.context, logits = Slot(site, 0),
@@ -22,6 +32,7 @@ static StatusOr<KernelBody> makeCrossEntropy(const Site &site) {
 
 static StatusOr<KernelBody> makeCrossEntropyGrad(const Site &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(needTokenMean(site, "sequence_mean"));
   GTP_RETURN_IF_ERROR(site.needCount(5));
   return KernelBody([context = &site.context, logits = Slot(site, 0),
                      out = Slot(site, 4)](const KernelCall &call) {
@@ -33,6 +44,7 @@ static StatusOr<KernelBody> makeCrossEntropyGrad(const Site &site) {
 }
 
 static StatusOr<KernelBody> makeCountLabels(const Site &site) {
+  GTP_RETURN_IF_ERROR(needTokenMean(site, "sequences"));
   return KernelBody([context = &site.context,
                      count = site.shape(0).elements()](const KernelCall &call) {
     GTP_CUDA(countLabels(call.as<int32_t>(0), count, call.as<int64_t>(1),

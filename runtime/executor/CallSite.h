@@ -63,6 +63,16 @@ public:
            const plan::KernelSpec &spec)
       : plan(plan), kernel(kernel), spec(spec) {}
 
+  /// The same call with other operands.
+  CallSite withKernel(const plan::pb::Kernel &other) const {
+    return {plan, other, spec};
+  }
+  const plan::pb::Kernel &proto() const { return kernel; }
+  /// What the registry says of an operand.
+  const plan::OperandSpec &operandKind(size_t index) const {
+    return *plan::operandSpec(spec, index, count());
+  }
+
   std::string_view name() const { return spec.name; }
   size_t count() const { return static_cast<size_t>(kernel.operands_size()); }
   const plan::pb::Operand &operand(size_t index) const {

@@ -14,21 +14,18 @@ namespace pb = gtp::plan::pb;
 using pb::Collective;
 
 static Status checkReduction(const Collective &collective, pb::DType type) {
-  auto unlike = [&](const char *what, pb::DType found) {
-    return Status::error(std::string("its ") + what + " is " +
-                         plan::dtypeName(found) + " and its operands are " +
-                         plan::dtypeName(type) +
-                         "; reductions are in the operands' type only");
-  };
-  if (type != pb::F32 && type != pb::F64 && type != pb::I64)
-    return Status::error(std::string("reductions are of f32, f64 and i64, "
-                                     "found ") +
-                         plan::dtypeName(type));
-  if (collective.wire() != type)
-    return unlike("wire type", collective.wire());
-  if (collective.accumulation() != type &&
-      !(type == pb::F32 && collective.accumulation() == pb::F64))
-    return unlike("accumulation type", collective.accumulation());
+  pb::DType wire = collective.wire(), sums = collective.accumulation();
+  bool fits = type == pb::F64 || type == pb::I64
+                  ? wire == type && sums == type
+                  : (type == pb::F32 || type == pb::BF16) &&
+                        (wire == pb::F32 || wire == pb::BF16) &&
+                        (sums == pb::F32 || sums == pb::F64);
+  if (!fits)
+    return Status::error(
+        std::string("it reduces ") + plan::dtypeName(type) + ", sent as " +
+        plan::dtypeName(wire) + " and accumulated in " + plan::dtypeName(sums) +
+        "; reductions are of f32 and bf16, sent as either and accumulated in "
+        "f32 or f64, and of f64 and i64 as themselves");
   if (collective.order() != Collective::FLAT)
     return Status::error("reductions are in order FLAT, not RING");
   if (collective.reduce() != Collective::SUM &&
@@ -79,6 +76,7 @@ StatusOr<CollectiveSpec> gtp::rt::readCollective(const Collective &collective,
                          std::to_string(collective.destinations_size()) +
                          " destinations; it needs as many, at least one");
   spec.type = collective.sources(0).dtype();
+  spec.wire = collective.wire();
   spec.accumulation = collective.accumulation();
   if (spec.kind != Collective::ALL_GATHER)
     GTP_RETURN_IF_ERROR(checkReduction(collective, spec.type));

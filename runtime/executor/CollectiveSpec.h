@@ -16,6 +16,7 @@ struct CollectiveSpec {
   plan::pb::Collective::Kind kind;
   plan::pb::Collective::Reduce reduce;
   plan::pb::DType type;
+  plan::pb::DType wire;
   plan::pb::DType accumulation;
   /// Elements of the source of each coalesced member.
   std::vector<uint64_t> counts;

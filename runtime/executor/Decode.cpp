@@ -194,6 +194,8 @@ Status Decoder::readCollective(const pb::Collective &collective,
       collective, code.communicators[collective.communicator()].size);
   if (!spec.isOk())
     return std::move(spec).status().in("the collective cannot run");
+  if (spec->kind != pb::Collective::ALL_GATHER)
+    GTP_RETURN_IF_ERROR(target.checkReduction(*spec));
   decoded.collective = std::move(*spec);
   return Status::ok();
 }
@@ -337,6 +339,15 @@ Status Decoder::run() {
   }
   code.streams.assign(streams.begin(), streams.end());
   return Status::ok();
+}
+
+Status Target::checkReduction(const CollectiveSpec &spec) {
+  if (spec.wire == spec.type)
+    return Status::ok();
+  return Status::error(
+      std::string("it reduces ") + dtypeName(spec.type) + " sent as " +
+      dtypeName(spec.wire) + ", which " + name() +
+      " does not do; compile with --reduce-dtype=" + dtypeName(spec.type));
 }
 
 StatusOr<Code> gtp::rt::decode(const pb::Plan &plan, Target &target) {

@@ -2,6 +2,7 @@
 
 #include "Collectives.h"
 #include "RaceAnnotations.h"
+#include "gtp/Support/BFloat16.h"
 
 #include <algorithm>
 #include <cstring>
@@ -57,8 +58,9 @@ void CollectiveGroup::gather(const CollectiveSpec &spec, size_t member,
   }
 }
 
-/// out = (add ? out : 0) + the reduction of element i of all `sources`.
-template <typename T, typename Sum, typename Source>
+/// out = (add ? out : 0) + the reduction of element i of all `sources`, what
+/// is sent and the result both rounded to `Wire`.
+template <typename T, typename Wire, typename Sum, typename Source>
 static void reduceElements(uint32_t ranks, Source source, bool maximum,
                            uint64_t count, T *out, bool add) {
   constexpr uint64_t kBlock = 256;
@@ -69,25 +71,26 @@ static void reduceElements(uint32_t ranks, Source source, bool maximum,
       const T *in = source(rank) + begin;
       if (rank == 0)
         for (uint64_t i = 0; i < length; ++i)
-          sums[i] = in[i];
+          sums[i] = static_cast<Wire>(in[i]);
       else if (maximum)
         for (uint64_t i = 0; i < length; ++i)
-          sums[i] = std::max<Sum>(sums[i], in[i]);
+          sums[i] = std::max<Sum>(sums[i], static_cast<Wire>(in[i]));
       else
         for (uint64_t i = 0; i < length; ++i)
-          sums[i] += in[i];
+          sums[i] += static_cast<Wire>(in[i]);
     }
     // In place, this piece of the own source is read by nobody else.
-    for (uint64_t i = 0; i < length; ++i)
-      out[begin + i] = add ? out[begin + i] + static_cast<T>(sums[i])
-                           : static_cast<T>(sums[i]);
+    for (uint64_t i = 0; i < length; ++i) {
+      auto sum = static_cast<T>(static_cast<Wire>(sums[i]));
+      out[begin + i] = add ? static_cast<T>(out[begin + i] + sum) : sum;
+    }
   }
 }
 
 void CollectiveGroup::reduce(const CollectiveSpec &spec, size_t member,
                              uint64_t first, uint64_t count, std::byte *out,
                              bool add) const {
-  auto run = [&](auto element, auto sum) {
+  auto run = [&](auto element, auto wire, auto sum) {
     using T = decltype(element);
     auto source = [&](uint32_t rank) {
       return reinterpret_cast<const T *>(slots[rank].sources[member]) + first;
@@ -95,18 +98,30 @@ void CollectiveGroup::reduce(const CollectiveSpec &spec, size_t member,
     for (uint32_t rank = 0; rank < size; ++rank)
       annotateBytes(source(rank), count * sizeof(T), false);
     annotateBytes(out, count * sizeof(T), true);
-    reduceElements<T, decltype(sum)>(size, source,
-                                     spec.reduce == Collective::MAX, count,
-                                     reinterpret_cast<T *>(out), add);
+    reduceElements<T, decltype(wire), decltype(sum)>(
+        size, source, spec.reduce == Collective::MAX, count,
+        reinterpret_cast<T *>(out), add);
+  };
+  auto runWire = [&](auto element, auto wire) {
+    if (spec.accumulation == pb::F64)
+      run(element, wire, double());
+    else
+      run(element, wire, float());
+  };
+  auto runFloat = [&](auto element) {
+    if (spec.wire == pb::BF16)
+      runWire(element, BFloat16());
+    else
+      runWire(element, float());
   };
   if (spec.type == pb::I64)
-    run(int64_t(), int64_t());
+    run(int64_t(), int64_t(), int64_t());
   else if (spec.type == pb::F64)
-    run(double(), double());
-  else if (spec.accumulation == pb::F64)
-    run(float(), double());
+    run(double(), double(), double());
+  else if (spec.type == pb::BF16)
+    runFloat(BFloat16());
   else
-    run(float(), float());
+    runFloat(float());
 }
 
 /// Moves a result out of the group's scratch.
@@ -116,13 +131,16 @@ static void deliver(pb::DType type, const std::byte *from, uint64_t count,
   annotateBytes(to.data, bytes, true);
   auto addAll = [&](auto zero) {
     using T = decltype(zero);
+    auto *sums = reinterpret_cast<T *>(to.data);
     for (uint64_t i = 0; i < count; ++i)
-      reinterpret_cast<T *>(to.data)[i] += reinterpret_cast<const T *>(from)[i];
+      sums[i] = static_cast<T>(sums[i] + reinterpret_cast<const T *>(from)[i]);
   };
   if (!to.add)
     std::memcpy(to.data, from, bytes);
   else if (type == pb::F32)
     addAll(float());
+  else if (type == pb::BF16)
+    addAll(BFloat16());
   else if (type == pb::F64)
     addAll(double());
   else

@@ -1,6 +1,7 @@
 //===- HostTarget.cpp - What the host makes of a plan's operations --------===//
 
 #include "HostTarget.h"
+#include "Staging.h"
 
 #include "gtp/Plan/Layout.h"
 
@@ -15,24 +16,12 @@ namespace pb = gtp::plan::pb;
 /// Every rank has a thread a stream.
 static constexpr uint64_t kMaxHostRanks = 4096;
 
-static Status needsFloat32(const std::string &what) {
-  return Status::error("the host backend runs float32 plans; this plan " +
-                       what +
-                       " bf16: compile with --dtype=f32 and without bf16 in "
-                       "--grad-dtype and --reduce-dtype, or check the plan "
-                       "with --verify-only");
-}
-
 static uint64_t machineBytes() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-Status HostTarget::checkHeader(const pb::Plan &plan) {
-  if (plan.numerics().compute() == pb::BF16)
-    return needsFloat32("computes in");
-  return Status::ok();
-}
+Status HostTarget::checkHeader(const pb::Plan &) { return Status::ok(); }
 
 Status HostTarget::checkMemory(uint64_t ranks, uint64_t bytes) {
   if (ranks > kMaxHostRanks)
@@ -51,16 +40,17 @@ Status HostTarget::checkMemory(uint64_t ranks, uint64_t bytes) {
   return Status::ok();
 }
 
-Status HostTarget::checkType(pb::DType type) {
-  return type == pb::BF16 ? needsFloat32("has operands or reductions in")
-                          : Status::ok();
+Status HostTarget::checkType(pb::DType) { return Status::ok(); }
+
+Status HostTarget::checkReduction(const CollectiveSpec &) {
+  return Status::ok();
 }
 
 StatusOr<KernelBody> HostTarget::kernel(const CallSite &site) {
-  KernelFactory factory = lookupFactory(site.name());
-  if (!factory)
+  const KernelEntry *entry = lookupEntry(site.name());
+  if (!entry)
     return Status::error("the host has no implementation of it");
-  return factory(KernelSite(site, tables));
+  return makeBody(site, *entry, tables);
 }
 
 KernelBody HostTarget::copy(const Shape &from, const Shape &to) {

@@ -12,7 +12,7 @@ Status KernelSite::needFloat32() const {
   for (size_t i = 0; i < count(); ++i)
     if (isFloat(operand(i).dtype()) && operand(i).dtype() != pb::F32)
       return Status::error("operand " + text(i) +
-                           " is not float32, which is all the host backend "
+                           " is neither f32 nor bf16, which the host backend "
                            "computes in");
   return Status::ok();
 }
@@ -30,14 +30,14 @@ Status KernelSite::needBlasSizes() const {
   return Status::ok();
 }
 
-KernelFactory gtp::rt::host::lookupFactory(std::string_view name) {
+const KernelEntry *gtp::rt::host::lookupEntry(std::string_view name) {
   for (const std::vector<KernelEntry> *family :
        {&activationKernels(), &attentionKernels(), &elementwiseKernels(),
         &documentKernels(), &embeddingKernels(), &linearKernels(),
         &lossKernels(), &normKernels(), &optimizerKernels(), &ropeKernels()})
     for (const KernelEntry &entry : *family)
       if (entry.name == name)
-        return entry.factory;
+        return &entry;
   return nullptr;
 }
 

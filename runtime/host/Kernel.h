@@ -52,11 +52,16 @@ struct KernelTables {
       rope;
 };
 
-/// A verified call as a factory sees it.
+/// A verified call as a factory sees it, and the plan's, which may hold
+/// bfloat16 where the body gets float32 (Staging.h).
 class KernelSite : public CallSite {
 public:
-  KernelSite(const CallSite &site, KernelTables &tables)
-      : CallSite(site), tables(tables) {}
+  KernelSite(const CallSite &site, const CallSite &stored, KernelTables &tables)
+      : CallSite(site), tables(tables), stored(stored) {}
+
+  plan::pb::DType storedType(size_t index) const {
+    return stored.operand(index).dtype();
+  }
 
   /// Positions of the rows of operand `x`; operand `starts` may be absent.
   RowPositions positions(size_t x, size_t starts) const;
@@ -68,20 +73,25 @@ public:
   Status needBlasSizes() const;
 
   KernelTables &tables;
+
+private:
+  const CallSite &stored;
 };
 
 using KernelFactory = StatusOr<KernelBody> (*)(const KernelSite &);
-
-/// Null when the host has no such kernel.
-KernelFactory lookupFactory(std::string_view name);
 
 /// A table's line: the kernel's name in the registry and who makes it.
 struct KernelEntry {
   std::string_view name;
   KernelFactory factory;
+  /// The body takes bfloat16 as it is stored: it moves bytes or converts.
+  bool anyType = false;
 };
 
-// One list a family; `lookupFactory` joins them.
+/// Null when the host has no such kernel.
+const KernelEntry *lookupEntry(std::string_view name);
+
+// One list a family; `lookupEntry` joins them.
 const std::vector<KernelEntry> &activationKernels();
 const std::vector<KernelEntry> &attentionKernels();
 const std::vector<KernelEntry> &documentKernels();

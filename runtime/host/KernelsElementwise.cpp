@@ -2,6 +2,7 @@
 
 #include "Kernel.h"
 #include "VectorMath.h"
+#include "gtp/Support/BFloat16.h"
 
 #include <cstring>
 
@@ -87,7 +88,8 @@ static StatusOr<KernelBody> add(const KernelSite &site) {
   case pb::F64:
     return addBody<double>(site);
   default:
-    return Status::error("the host adds f32 and f64, found " + site.text(0));
+    return Status::error("the host adds f32, bf16 and f64, found " +
+                         site.text(0));
   }
 }
 
@@ -108,18 +110,28 @@ static KernelBody castBody(const KernelSite &site) {
   };
 }
 
+template <typename From>
+static KernelBody castFrom(const KernelSite &site) {
+  switch (site.operand(1).dtype()) {
+  case pb::BF16:
+    return castBody<From, BFloat16>(site);
+  case pb::F64:
+    return castBody<From, double>(site);
+  default:
+    return castBody<From, float>(site);
+  }
+}
+
+/// Both types are float types.
 static StatusOr<KernelBody> cast(const KernelSite &site) {
-  pb::DType from = site.operand(0).dtype(), to = site.operand(1).dtype();
-  if (from == pb::F32 && to == pb::F32)
-    return castBody<float, float>(site);
-  if (from == pb::F32 && to == pb::F64)
-    return castBody<float, double>(site);
-  if (from == pb::F64 && to == pb::F32)
-    return castBody<double, float>(site);
-  if (from == pb::F64 && to == pb::F64)
-    return castBody<double, double>(site);
-  return Status::error("the host casts between f32 and f64, found " +
-                       site.text(0) + " and " + site.text(1));
+  switch (site.operand(0).dtype()) {
+  case pb::BF16:
+    return castFrom<BFloat16>(site);
+  case pb::F64:
+    return castFrom<double>(site);
+  default:
+    return castFrom<float>(site);
+  }
 }
 
 static StatusOr<KernelBody> concat(const KernelSite &site) {
@@ -164,6 +176,8 @@ static StatusOr<KernelBody> full(const KernelSite &site) {
     return fullBody<float>(site);
   case pb::F64:
     return fullBody<double>(site);
+  case pb::BF16:
+    return fullBody<BFloat16>(site);
   case pb::I32:
     if (fits(0x1p31))
       return fullBody<int32_t>(site);
@@ -202,10 +216,10 @@ static StatusOr<KernelBody> keepFirst(const KernelSite &site) {
 const std::vector<KernelEntry> &gtp::rt::host::elementwiseKernels() {
   static const std::vector<KernelEntry> table = {
       {"add", add},
-      {"cast", cast},
-      {"concat", concat},
-      {"full", full},
-      {"keep_first", keepFirst},
+      {"cast", cast, true},
+      {"concat", concat, true},
+      {"full", full, true},
+      {"keep_first", keepFirst, true},
       {"swiglu", swiglu},
       {"swiglu_grad", swigluGrad},
   };

@@ -17,21 +17,21 @@ static bool isRow(int32_t id, uint64_t rows) {
   return id >= 0 && static_cast<uint64_t>(id) < rows;
 }
 
+/// Table and result have one type, so rows are moved as bytes.
 static StatusOr<KernelBody> embedding(const KernelSite &site) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
-  return KernelBody(
-      [table = site.shape(1), out = site.shape(2)](const KernelCall &call) {
-        const auto *ids = call.as<int32_t>(0);
-        for (uint64_t row = 0; row < out.rows; ++row) {
-          if (!isRow(ids[row], table.rows))
-            return badId(ids[row], row, table.rows);
-          const float *in =
-              call.f32(1) + static_cast<uint64_t>(ids[row]) * table.pitch;
-          std::memcpy(call.f32(2) + row * out.pitch, in,
-                      out.columns * sizeof(float));
-        }
-        return Status::ok();
-      });
+  return KernelBody([table = site.shape(1),
+                     out = site.shape(2)](const KernelCall &call) {
+    const auto *ids = call.as<int32_t>(0);
+    for (uint64_t row = 0; row < out.rows; ++row) {
+      if (!isRow(ids[row], table.rows))
+        return badId(ids[row], row, table.rows);
+      std::memcpy(call.as<std::byte>(2) + row * out.pitch * out.elementBytes,
+                  call.as<std::byte>(1) + static_cast<uint64_t>(ids[row]) *
+                                              table.pitch * out.elementBytes,
+                  out.columns * out.elementBytes);
+    }
+    return Status::ok();
+  });
 }
 
 static StatusOr<KernelBody> embeddingGrad(const KernelSite &site) {
@@ -121,7 +121,7 @@ const std::vector<KernelEntry> &gtp::rt::host::embeddingKernels() {
       {"add_bias", addBias},
       {"add_positions", addPositions},
       {"bias_grad", biasGrad},
-      {"embedding", embedding},
+      {"embedding", embedding, true},
       {"embedding_grad", embeddingGrad},
       {"positions_grad", positionsGrad},
   };

@@ -28,21 +28,13 @@ struct PlaneBuffer {
 };
 } // namespace
 
-/// The buffers that hold weights: compute precision, and the master if it is
-/// apart.
-static std::vector<PlaneBuffer> weightBuffers(const RunPlan &plan,
-                                              const pb::Parameter &parameter) {
+/// All buffers that hold numbers of the parameter's shard.
+static std::vector<PlaneBuffer> allBuffers(const RunPlan &plan,
+                                           const pb::Parameter &parameter) {
   std::vector<PlaneBuffer> buffers = {
       {parameter.compute_buffer(), plan.computeType()}};
   if (parameter.master_buffer_plus1())
     buffers.push_back({parameter.master_buffer_plus1() - 1, plan.masterType()});
-  return buffers;
-}
-
-/// All buffers that hold something of the parameter's shard.
-static std::vector<PlaneBuffer> allBuffers(const RunPlan &plan,
-                                           const pb::Parameter &parameter) {
-  std::vector<PlaneBuffer> buffers = weightBuffers(plan, parameter);
   for (uint32_t state : parameter.state_buffers())
     buffers.push_back({state, plan.masterType()});
   if (parameter.gradient_buffer_plus1())
@@ -98,10 +90,19 @@ static Status checkBuffers(const RunPlan &plan,
   for (uint64_t size :
        shardShape(proto.mesh(), proto.layouts(int(parameter.layout()))))
     elements *= size;
-  for (auto [buffer, type] : allBuffers(plan, parameter)) {
-    if (!isParameterType(type))
-      return Status::error(std::string("is held as ") + dtypeName(type) +
+  std::vector<PlaneBuffer> buffers = allBuffers(plan, parameter);
+  for (const PlaneBuffer &held : buffers)
+    if (!isParameterType(held.type))
+      return Status::error(std::string("is held as ") + dtypeName(held.type) +
                            ", expected f32 or bf16");
+  if (parameter.remainder_buffer_plus1()) {
+    if (parameter.master_buffer_plus1() || plan.computeType() != pb::BF16 ||
+        plan.masterType() != pb::F32)
+      return Status::error("has a remainder, which only a f32 master beside a "
+                           "bf16 weight has, without a buffer of its own");
+    buffers.push_back({parameter.remainder_buffer_plus1() - 1, pb::I16});
+  }
+  for (auto [buffer, type] : buffers) {
     uint64_t found = buffer < uint32_t(proto.buffers_size())
                          ? proto.buffers(int(buffer)).size()
                          : 0;
@@ -145,6 +146,32 @@ StatusOr<ParameterStore> ParameterStore::create(const RunPlan &plan) {
   return ParameterStore(plan);
 }
 
+/// What each buffer of a shard starts with: weights in compute precision and as
+/// master, however that is held, and zero moments.
+static Status writeShard(const RunPlan &plan, const pb::Parameter &parameter,
+                         Backend &backend, uint64_t rank,
+                         const std::vector<float> &shard) {
+  auto write = [&](uint32_t buffer, const std::vector<uint8_t> &bytes) {
+    return backend.writeBuffer(rank, buffer, 0, bytes.data(), bytes.size());
+  };
+  bool isApart = parameter.master_buffer_plus1() != 0;
+  bool isSplit = parameter.remainder_buffer_plus1() != 0;
+  GTP_RETURN_IF_ERROR(write(parameter.compute_buffer(),
+                            isApart || isSplit
+                                ? publish(shard, plan.computeType())
+                                : encode(shard, plan.computeType())));
+  if (isApart)
+    GTP_RETURN_IF_ERROR(write(parameter.master_buffer_plus1() - 1,
+                              encode(shard, plan.masterType())));
+  if (isSplit)
+    GTP_RETURN_IF_ERROR(
+        write(parameter.remainder_buffer_plus1() - 1, remainders(shard)));
+  std::vector<uint8_t> zeros(shard.size() * dtypeSize(plan.masterType()), 0);
+  for (uint32_t state : parameter.state_buffers())
+    GTP_RETURN_IF_ERROR(write(state, zeros));
+  return Status::ok();
+}
+
 Status ParameterStore::initialize(Backend &backend,
                                   const WeightSource &weights) const {
   const pb::Plan &proto = plan.proto();
@@ -160,25 +187,26 @@ Status ParameterStore::initialize(Backend &backend,
     const pb::Layout &layout = proto.layouts(int(parameter.layout()));
     for (uint64_t rank = backend.firstRank(); rank < end; ++rank) {
       std::vector<float> shard = Shard(proto.mesh(), layout, rank).cut(logical);
-      for (auto [buffer, type] : weightBuffers(plan, parameter)) {
-        std::vector<uint8_t> bytes = encode(shard, type);
-        GTP_RETURN_IF_ERROR(
-            backend.writeBuffer(rank, buffer, 0, bytes.data(), bytes.size()));
-      }
-      std::vector<uint8_t> zeros(shard.size() * dtypeSize(plan.masterType()),
-                                 0);
-      for (uint32_t state : parameter.state_buffers())
-        GTP_RETURN_IF_ERROR(
-            backend.writeBuffer(rank, state, 0, zeros.data(), zeros.size()));
+      GTP_RETURN_IF_ERROR(writeShard(plan, parameter, backend, rank, shard));
     }
   }
   return Status::ok();
 }
 
-/// The logical value that a buffer of the parameter holds over all ranks.
-static Status gatherParameter(const pb::Plan &plan, Backend &backend,
-                              const pb::Parameter &parameter, PlaneBuffer from,
+/// The logical value that buffers of the parameter hold over all ranks: the
+/// reduced gradient, or the master weights.
+static Status gatherParameter(const RunPlan &run, Backend &backend,
+                              const pb::Parameter &parameter,
+                              ParameterStore::Plane plane,
                               std::vector<float> &logical) {
+  const pb::Plan &plan = run.proto();
+  PlaneBuffer from{parameter.compute_buffer(), run.computeType()};
+  if (plane == ParameterStore::Plane::Gradients)
+    from = {parameter.gradient_buffer_plus1() - 1, run.gradientType()};
+  else if (parameter.master_buffer_plus1())
+    from = {parameter.master_buffer_plus1() - 1, run.masterType()};
+  bool isSplit = plane == ParameterStore::Plane::Weights &&
+                 parameter.remainder_buffer_plus1() != 0;
   const pb::Layout &layout = plan.layouts(int(parameter.layout()));
   logical.assign(logicalElements(parameter), 0.0f);
   for (uint64_t rank = 0; rank < backend.localRanks(); ++rank) {
@@ -188,7 +216,15 @@ static Status gatherParameter(const pb::Plan &plan, Backend &backend,
     std::vector<uint8_t> bytes(shard.elements() * dtypeSize(from.type));
     GTP_RETURN_IF_ERROR(
         backend.readBuffer(rank, from.buffer, 0, bytes.data(), bytes.size()));
-    shard.place(decode(bytes, from.type), logical);
+    if (!isSplit) {
+      shard.place(decode(bytes, from.type), logical);
+      continue;
+    }
+    std::vector<uint8_t> rest(bytes.size());
+    GTP_RETURN_IF_ERROR(
+        backend.readBuffer(rank, parameter.remainder_buffer_plus1() - 1, 0,
+                           rest.data(), rest.size()));
+    shard.place(join(bytes, rest), logical);
   }
   return Status::ok();
 }
@@ -202,10 +238,8 @@ StatusOr<std::string> ParameterStore::explainNonFinite(Backend &backend) const {
       continue;
     ++gradients;
     std::vector<float> logical;
-    PlaneBuffer from{parameter.gradient_buffer_plus1() - 1,
-                     plan.gradientType()};
     GTP_RETURN_IF_ERROR(
-        gatherParameter(proto, backend, parameter, from, logical));
+        gatherParameter(plan, backend, parameter, Plane::Gradients, logical));
     if (std::all_of(logical.begin(), logical.end(),
                     [](float value) { return std::isfinite(value); }))
       continue;
@@ -235,12 +269,8 @@ Status ParameterStore::gather(Backend &backend, Plane plane,
   for (const pb::Parameter &parameter : proto.parameters()) {
     if (!isDumped(parameter))
       continue;
-    PlaneBuffer from = plane == Plane::Weights
-                           ? weightBuffers(plan, parameter).back()
-                           : PlaneBuffer{parameter.gradient_buffer_plus1() - 1,
-                                         plan.gradientType()};
     GTP_RETURN_IF_ERROR(
-        gatherParameter(proto, backend, parameter, from, logical));
+        gatherParameter(plan, backend, parameter, plane, logical));
     uint64_t rowElements = logical.size() / parameter.shape(0), at = 0;
     for (int i = 0; i < parameter.tensors_size(); ++i) {
       changeLayout(parameter, i, LayoutChange::ToCheckpoint,

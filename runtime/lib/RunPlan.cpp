@@ -132,6 +132,8 @@ uint64_t RunPlan::replicatedBytes() const {
     uint64_t each = dtypeSize(computeType());
     if (parameter.master_buffer_plus1())
       each += dtypeSize(masterType());
+    if (parameter.remainder_buffer_plus1())
+      each += dtypeSize(pb::I16);
     each += uint64_t(parameter.state_buffers_size()) * dtypeSize(masterType());
     if (parameter.gradient_buffer_plus1())
       each += dtypeSize(gradientType());

@@ -46,6 +46,10 @@ VARIANTS = {
 }
 FAMILY_MESHES = [(1, 3), (2, 4)]
 FAMILY_MICROBATCHES = [3]
+# Its mean is another one, over what ranks and microbatches have of whole sequences.
+LOSSES = ["llama-tied/sequence-mean"]
+LOSS_MESHES = [(1, 3), (2, 1), (2, 2)]
+LOSS_MICROBATCHES = [1, 3]
 TOKENS = 20000
 
 
@@ -88,12 +92,14 @@ class Grid:
 
     def measure(self, model, dp, degree, microbatches, labels, optimizer, steps):
         tools = self.tools
+        model, _, loss = model.partition("/")
         base, decided = VARIANTS.get(model, (model, []))
         config = tools.scratch / f"{base}.json"
         config.write_text(json.dumps((MODELS | FAMILIES)[base]))
         plan = tools.compile(config, f"--mesh=dp={dp},gtp={degree}", f"--seq={SEQUENCE}",
                              f"--micro-batch={BATCH // (dp * degree * microbatches)}",
-                             f"--global-batch={BATCH}", f"--optimizer={optimizer}", *decided)
+                             f"--global-batch={BATCH}", f"--optimizer={optimizer}",
+                             f"--loss={loss or 'token-mean'}", *decided)
         grads = tools.scratch / "grads.safetensors"
         options = [f"--data={self.data.path}", "--token-bits=16", f"--steps={steps}",
                    f"--seed={SEED}", "--lr=1e-3", f"--dump-grads={grads}"]
@@ -142,6 +148,7 @@ def body(tools, report, arguments):
     grid = Grid(tools)
     cases = [(model, MESHES, MICROBATCHES) for model in MODELS]
     cases += [(model, FAMILY_MESHES, FAMILY_MICROBATCHES) for model in [*FAMILIES, *VARIANTS]]
+    cases += [(model, LOSS_MESHES, LOSS_MICROBATCHES) for model in LOSSES]
     for model, meshes, counts in cases:
         for dp, degree in meshes:
             for microbatches in counts:

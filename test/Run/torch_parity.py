@@ -6,6 +6,9 @@ import gtp
 
 BATCH = 12
 MESHES = ["gtp=1", "gtp=3", "dp=2,gtp=2"]
+# Labels and reference of each --loss; models with the second have it for all.
+FILES = {"token-mean": ("labels.bin", "reference.safetensors"),
+         "sequence-mean": ("labels-sequence.bin", "reference-sequence.safetensors")}
 
 
 def without_prefix(tools, model):
@@ -19,18 +22,19 @@ def without_prefix(tools, model):
     return path
 
 
-def parity(tools, model, mesh, ranks, weights=None):
+def parity(tools, model, mesh, ranks, weights=None, loss="token-mean"):
+    labels, reference = FILES[loss]
     options = model / "options.txt"
     plan = tools.compile(model / "config.json", f"--mesh={mesh}", "--seq=8",
                          f"--micro-batch={BATCH // ranks}", f"--global-batch={BATCH}",
-                         "--optimizer=sgd",
+                         "--optimizer=sgd", f"--loss={loss}",
                          *(options.read_text().split() if options.exists() else []))
     grads = tools.scratch / "grads.safetensors"
     metrics = tools.run(plan, f"--data={model / 'tokens.bin'}", "--token-bits=16",
-                        f"--labels={model / 'labels.bin'}",
+                        f"--labels={model / labels}",
                         f"--weights={weights or model / 'weights.safetensors'}", "--steps=1", "--seed=3",
                         f"--dump-grads={grads}")
-    expected = gtp.read_safetensors(model / "reference.safetensors")
+    expected = gtp.read_safetensors(model / reference)
     loss = expected.pop("loss")[1][0]
     if abs(metrics[0]["loss"] - loss) > 1e-4 * abs(loss):
         raise gtp.Failed(f"loss {metrics[0]['loss']}, expected {loss}")
@@ -45,6 +49,9 @@ def body(tools, report, arguments):
             for axis in mesh.split(","):
                 ranks *= int(axis.split("=")[1])
             report.case(f"{model.name} {mesh}", lambda: parity(tools, model, mesh, ranks))
+            if (model / FILES["sequence-mean"][1]).exists():
+                report.case(f"{model.name} {mesh} sequence-mean",
+                            lambda: parity(tools, model, mesh, ranks, loss="sequence-mean"))
     gpt2 = gtp.HERE / "Inputs" / "torch" / "gpt2"
     report.case("gpt2 gtp=3, names without transformer.",
                 lambda: parity(tools, gpt2, "gtp=3", 3, without_prefix(tools, gpt2)))

@@ -1,5 +1,5 @@
 // RUN: gtp-opt %s -split-input-file -tfm-differentiate | FileCheck %s
-// RUN: gtp-opt %s -split-input-file -tfm-differentiate="state-dtype=bf16" | FileCheck %s --check-prefix=STATE
+// RUN: gtp-opt %s -split-input-file -tfm-differentiate="state-dtype=f64" | FileCheck %s --check-prefix=STATE
 
 // A frozen table that is tied to the head, and a frozen norm: arguments without a
 // result, no gradient, no state. What is below the trained weight has no backward

@@ -4,7 +4,7 @@
 // RUN: echo "module {}" | not gtp-opt -tfm-differentiate=state-dtype=f16 2>&1 | FileCheck %s --check-prefix=STATE
 // OPTIMIZER: error: tfm-differentiate: optimizer is "lion", expected adamw or sgd
 // CLIP: error: tfm-differentiate: clip-norm is -1.0{{.*}}, expected 0 (off) or more
-// STATE: error: tfm-differentiate: state-dtype is "f16", expected f32, bf16 or f64
+// STATE: error: tfm-differentiate: state-dtype is "f16", expected f32, bf16, f64 or split
 
 // expected-error @below {{tfm-differentiate: expected a function @forward of one block}}
 module {
@@ -99,5 +99,19 @@ func.func @forward(%tokens: tensor<1x2xi32>, %labels: tensor<1x2xi32>, %count: t
   %h = tfm.embedding %tokens, %table : (tensor<1x2xi32>, tensor<8x4xf32>) -> tensor<1x2x4xf32>
   %logits = tfm.linear %h, %table : (tensor<1x2x4xf32>, tensor<8x4xf32>) -> tensor<1x2x8xf32>
   %loss = tfm.cross_entropy %logits, %labels, %count : (tensor<1x2x8xf32>, tensor<1x2xi32>, tensor<i64>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+tfm.parameter @w : tensor<8x4xf32> init "normal" tensors ["w" = 8]
+func.func @forward(%tokens: tensor<1x2xi32>, %labels: tensor<1x2xi32>, %count: tensor<i64>) -> tensor<f32> {
+  %w = tfm.get @w : tensor<8x4xf32>
+  %logits = tfm.embedding %tokens, %w : (tensor<1x2xi32>, tensor<8x4xf32>) -> tensor<1x2x4xf32>
+  // expected-note @below {{the other loss}}
+  %a = tfm.cross_entropy %logits, %labels, %count : (tensor<1x2x4xf32>, tensor<1x2xi32>, tensor<i64>) -> tensor<f32>
+  // expected-error @below {{takes the count as that of sequences, another loss as that of labels; expected one kind of mean}}
+  %b = tfm.cross_entropy %logits, %labels, %count {sequence_mean} : (tensor<1x2x4xf32>, tensor<1x2xi32>, tensor<i64>) -> tensor<f32>
+  %loss = tfm.add %a, %b : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }

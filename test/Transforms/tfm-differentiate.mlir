@@ -1,6 +1,5 @@
 // RUN: gtp-opt %s -split-input-file -tfm-differentiate | FileCheck %s
 // RUN: gtp-opt %s -split-input-file -tfm-differentiate="optimizer=sgd clip-norm=0.5" | FileCheck %s --check-prefix=SGD
-// RUN: gtp-opt %s -split-input-file -tfm-differentiate="state-dtype=bf16" | FileCheck %s --check-prefix=STATE
 // RUN: gtp-opt %s -split-input-file -tfm-differentiate -mlir-print-debuginfo -mlir-print-local-scope | FileCheck %s --check-prefix=LOC
 
 // A table tied to the head: two contributions, one gradient, one state.
@@ -85,10 +84,6 @@ module attributes {tfm.model = {microbatches = 3 : i64}} {
 // SGD-NEXT: %[[W1:.*]] = tfm.sgd %[[NORM]], %{{.*}} :
 // SGD-NEXT: return %[[W0]], %[[W1]],
 
-// STATE-LABEL: func.func @train_step(
-// STATE-SAME: tensor<8x4xf32> {tfm.arg = "weight", tfm.parameter = @table}
-// STATE-SAME: tensor<8x4xbf16> {tfm.arg = "master", tfm.parameter = @table}
-// STATE-SAME: tensor<8x4xbf16> {tfm.arg = "state", tfm.parameter = @table, tfm.state = "m"}
 
 // -----
 
@@ -127,7 +122,3 @@ func.func @forward(%tokens: tensor<1x2xi32>, %labels: tensor<1x2xi32>, %count: t
   // CHECK: return %[[PUBLISHED]], %[[W]], %[[MN]], %[[V]],
   return %loss : tensor<f32>
 }
-
-// STATE-LABEL: func.func @train_step(
-// STATE-NOT: "master"
-// STATE: tfm.adamw {{.*}} -> (tensor<8x4xbf16>, tensor<8x4xbf16>, tensor<8x4xbf16>)

@@ -47,8 +47,13 @@ private:
 double TestTfmStepGradientsPass::loss(func::FuncOp forward) {
   Interpreter interpreter;
   interpreter.parameters = parameters;
-  int64_t count =
-      llvm::count_if(labels.values, [](double v) { return v >= 0; });
+  // Labels, or sequences that have one.
+  int64_t length = 1, count = 0;
+  for (auto mean : forward.getOps<tfm::CrossEntropyOp>())
+    length = mean.getSequenceMean() ? labels.last() : 1;
+  for (size_t i = 0; i < labels.values.size(); i += length)
+    count += std::any_of(&labels.values[i], &labels.values[i] + length,
+                         [](double v) { return v >= 0; });
   interpreter.values[forward.getArgument(2)] = Tensor({}, count);
   double sum = 0;
   for (int64_t j = 0; j < tokens.shape[0]; ++j) {

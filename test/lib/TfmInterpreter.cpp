@@ -350,13 +350,22 @@ static double logSumExp(const double *logits, int64_t size) {
   return std::log(sum);
 }
 
+/// By what the term of a row is divided: 1, or the counted labels of its
+/// sequence.
+static double labelsBeside(const Tensor &labels, int64_t row, bool sequence) {
+  const double *first = labels.row(row / labels.last());
+  return sequence ? double(std::count_if(first, first + labels.last(), counts))
+                  : 1.0;
+}
+
 static Tensors crossEntropy(CrossEntropyOp op, Operands in) {
   Tensors out = zeros(op);
   const Tensor &logits = *in[0];
   for (auto [row, label] : llvm::enumerate(in[1]->values))
     if (counts(label))
-      out[0].values[0] += logSumExp(logits.row(row), logits.last()) -
-                          logits.row(row)[static_cast<int64_t>(label)];
+      out[0].values[0] += (logSumExp(logits.row(row), logits.last()) -
+                           logits.row(row)[static_cast<int64_t>(label)]) /
+                          labelsBeside(*in[1], row, op.getSequenceMean());
   out[0].values[0] /= std::max(1.0, in[2]->values[0]);
   return out;
 }
@@ -502,9 +511,20 @@ static Tensors crossEntropyGrad(CrossEntropyGradOp op, Operands in) {
     double lse = logSumExp(logits.row(row), logits.last());
     for (int64_t i = 0; i < logits.last(); ++i)
       out[0].row(row)[i] =
-          scale * (std::exp(logits.row(row)[i] - lse) - (i == label ? 1 : 0));
+          scale * (std::exp(logits.row(row)[i] - lse) - (i == label ? 1 : 0)) /
+          labelsBeside(*in[1], row, op.getSequenceMean());
   }
   return out;
+}
+
+static Tensors countLabels(CountLabelsOp op, Operands in) {
+  const Tensor &labels = *in[0];
+  int64_t size = labels.values.size(), count = 0;
+  int64_t group = op.getSequences() ? labels.last() : 1;
+  for (int64_t row = 0; row < size; row += group)
+    count +=
+        std::any_of(&labels.values[row], &labels.values[row] + group, counts);
+  return {Tensor({}, double(count))};
 }
 
 static Tensors sumSquares(SumSquaresOp op, Operands in) {
@@ -595,9 +615,7 @@ SmallVector<Tensor> gtp::test::interpret(Operation *op, Operands operands) {
       .Case([&](SwigluGradOp op) { return swigluGrad(op, operands); })
       .Case(
           [&](CrossEntropyGradOp op) { return crossEntropyGrad(op, operands); })
-      .Case([&](CountLabelsOp op) {
-        return Tensors{Tensor({}, llvm::count_if(operands[0]->values, counts))};
-      })
+      .Case([&](CountLabelsOp op) { return countLabels(op, operands); })
       .Case([&](SumSquaresOp op) { return sumSquares(op, operands); })
       .Case([&](ClipScaleOp op) { return clipScale(op, operands); })
       .Case([&](AdamwOp op) { return adamw(op, operands); })

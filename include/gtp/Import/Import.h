@@ -37,6 +37,8 @@ struct ImportOptions {
   /// The id that ends each document of a sequence: positions count from the
   /// start of the document and attention stays in it. None: a sequence is one.
   std::optional<int64_t> documentSeparator;
+  /// The loss is the mean over sequences of their means, not over tokens.
+  bool sequenceMean = false;
   /// The user knows that dropout is not applied: no warning.
   bool dropoutAcknowledged = false;
 };

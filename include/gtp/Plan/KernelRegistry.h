@@ -28,6 +28,7 @@ enum class Role {
                ///< parameter; read: that gradient, whole
   Master,      ///< a persistent shard that an update kernel advances
   Compute,     ///< the compute-precision shard that an update kernel publishes
+  Remainder,   ///< what the master's type does not hold of a split master
   State,       ///< optimizer state
   Hyper,       ///< the input of that name: rates of this step
   SquaredNorm, ///< the sum of squares of every trained gradient

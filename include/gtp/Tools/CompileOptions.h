@@ -37,9 +37,10 @@ struct CompileOptions {
   Element dtype = Element::BF16;
   Element gradDtype = Element::F32;
   Element reduceDtype = Element::F32;
-  Element stateDtype = Element::F32;
+  std::string stateDtype = "f32"; ///< or "bf16", "split"
   Optimizer optimizer = Optimizer::AdamW;
   double clipNorm = 0; ///< 0: off
+  bool sequenceMean = false;
   bool dropoutAcknowledged = false;
   std::optional<int64_t> documentSeparator; ///< none: a sequence is a document
   int64_t memoryBudget = 0;                 ///< bytes; 0: unlimited

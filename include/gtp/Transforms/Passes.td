@@ -72,8 +72,10 @@ def TfmDifferentiatePass : Pass<"tfm-differentiate", "::mlir::ModuleOp"> {
     labels. `tfm.model`'s `microbatches` is the size of dimension 0 of tokens and
     labels; the sums over them are the results of `tfm.microbatches`.
 
-    A parameter has its weight in its own type; when `state-dtype` differs, a
-    master copy in that type; and the optimizer's states in that type. A parameter that
+    A parameter has its weight in its own type; when `state-dtype` is wider, a
+    master copy in that type; and the optimizer's states in that type. With `split`
+    the master of a bf16 weight is a float32 in two halves, the weight and a
+    `remainder` of 16 bits, and the states are float32. A parameter that
     is `frozen` has its weight and no more: an argument without a result. Gradients are
     those that trained parameters need; below the lowest of them there is no backward
     pass, and the norm counts them alone. A parameter that the loss does not depend on
@@ -91,8 +93,8 @@ def TfmDifferentiatePass : Pass<"tfm-differentiate", "::mlir::ModuleOp"> {
            "element type of gradients of parameters: f32, bf16 or f64; the "
            "parameter's own when empty">,
     Option<"stateDtype", "state-dtype", "std::string", "\"f32\"",
-           "element type of master weights and optimizer states: f32, bf16 or "
-           "f64">,
+           "element type of master weights and optimizer states: f32, bf16, f64 "
+           "or split">,
   ];
   let dependentDialects = ["::gtp::tfm::TfmDialect",
                            "::mlir::func::FuncDialect"];

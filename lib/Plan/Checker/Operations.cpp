@@ -197,6 +197,7 @@ Status RegionOperations::checkKernel(const pb::Kernel &kernel) {
     case Role::Gradient:
     case Role::Master:
     case Role::Compute:
+    case Role::Remainder:
     case Role::State:
       aboutParameter = true;
       break;

@@ -231,7 +231,18 @@ void ParameterTable::checkParameter(uint32_t index) {
 
   const pb::Numerics &numerics = c.plan.numerics();
   bool separate = p.master_buffer_plus1() != 0;
-  if (!separate && !p.frozen() && numerics.compute() != numerics.master())
+  bool split = p.remainder_buffer_plus1() != 0;
+  if (split && (separate || numerics.compute() != pb::BF16 ||
+                numerics.master() != pb::F32))
+    c.fail("structure",
+           where + " has a remainder beside its compute buffer, which makes " +
+               "a f32 master of a bf16 weight; expected no master buffer, " +
+               "compute type bf16 and master type f32, found " +
+               (separate ? "a master buffer, " : "") +
+               dtypeName(numerics.compute()) + " and " +
+               dtypeName(numerics.master()));
+  if (!separate && !split && !p.frozen() &&
+      numerics.compute() != numerics.master())
     c.fail("structure", where + " has no master buffer, but its compute type " +
                             dtypeName(numerics.compute()) +
                             " is not the master's " +
@@ -241,6 +252,9 @@ void ParameterTable::checkParameter(uint32_t index) {
   if (separate)
     take(index, p.master_buffer_plus1() - 1, "master", pb::Buffer::PERSISTENT,
          elements, numerics.master());
+  if (split)
+    take(index, p.remainder_buffer_plus1() - 1, "remainder",
+         pb::Buffer::PERSISTENT, elements, pb::I16);
   for (uint32_t state : p.state_buffers())
     take(index, state, "state", pb::Buffer::PERSISTENT, elements,
          numerics.master());

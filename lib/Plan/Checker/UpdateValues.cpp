@@ -114,11 +114,17 @@ void Interpreter::update(const OperationInfo &info) {
                        c.bufferText(buffer));
   };
   int states = 0;
-  bool publishes = false;
+  bool publishes = false, joins = false;
   for (const Touch &touch : info.touches) {
     switch (touch.spec->role) {
     case Role::Master:
       expectBuffer(touch, master);
+      read(touch);
+      break;
+    case Role::Remainder:
+      joins = true;
+      if (parameter.remainder_buffer_plus1())
+        expectBuffer(touch, parameter.remainder_buffer_plus1() - 1);
       read(touch);
       break;
     case Role::State:
@@ -172,6 +178,12 @@ void Interpreter::update(const OperationInfo &info) {
     fail("role", "has " + std::to_string(states) + " states of " +
                      c.parameterText(p) + ", expected " +
                      std::to_string(parameter.state_buffers_size()));
+  if (joins != (parameter.remainder_buffer_plus1() != 0))
+    fail("role", joins ? "updates a remainder of " + c.parameterText(p) +
+                             ", which has none"
+                       : "updates " + c.parameterText(p) +
+                             " without its remainder, which is the rest of "
+                             "its master");
   if (publishes != separate)
     fail("role",
          separate ? "does not publish the compute copy of " + c.parameterText(p)

@@ -190,7 +190,7 @@ plan.program @element_type_without_kernels mesh <gtp = 2> {
   %b = plan.buffer transient 64
   plan.stream compute
   plan.region once {
-    // expected-error@+1 {{element type 'f16', expected f32, bf16, f64, i32, i64 or i8}}
+    // expected-error@+1 {{element type 'f16', expected f32, bf16, f64, i32, i64, i16 or i8}}
     plan.fill(%b <f16[4]>) stream 0
   }
 }

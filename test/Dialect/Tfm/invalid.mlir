@@ -531,7 +531,7 @@ module attributes {tfm.model = {microbatches = 2 : i128}} {}
 
 // -----
 
-// expected-error @below {{has tfm.arg = "weights", expected weight, master, state, tokens, labels or hyper}}
+// expected-error @below {{has tfm.arg = "weights", expected weight, master, remainder, state, tokens, labels or hyper}}
 func.func private @argument_of_no_role(tensor<4xf32> {tfm.arg = "weights"})
 
 // -----
@@ -743,5 +743,34 @@ tfm.parameter @w : tensor<2xf32> init "ones" tensors ["w" = 2] prefetch "early"
 func.func @norm_gradient(%x: tensor<3x4xf32>, %w: tensor<2xf32>) {
   // expected-error @below {{has dweight of shape [4], expected [2]}}
   tfm.rms_norm_grad %x, %x, %w {eps = 1.0e-5} : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<2xf32>) -> (tensor<3x4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sgd_split_with_a_remainder_of_another_size(
+    %w: tensor<4xbf16>, %r: tensor<5xi16>, %hyper: tensor<8xf32>, %scale: tensor<f32>) {
+  // expected-error @below {{has remainder of shape [5], expected [4]}}
+  %0:2 = tfm.sgd_split %w, %r, %w, %hyper, %scale
+    : (tensor<4xbf16>, tensor<5xi16>, tensor<4xbf16>, tensor<8xf32>, tensor<f32>) -> (tensor<4xbf16>, tensor<5xi16>)
+  return
+}
+
+// -----
+
+func.func @adamw_split_of_a_float32(
+    %w: tensor<4xf32>, %r: tensor<4xi16>, %hyper: tensor<8xf32>, %scale: tensor<f32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of bfloat16 type values, but got 'tensor<4xf32>'}}
+  %0:4 = tfm.adamw_split %w, %r, %w, %w, %w, %hyper, %scale
+    : (tensor<4xf32>, tensor<4xi16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<8xf32>, tensor<f32>)
+    -> (tensor<4xf32>, tensor<4xi16>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @count_labels_without_a_sequence(%labels: tensor<i32>) {
+  // expected-error @below {{counts sequences of labels without a dimension, expected one along the sequence}}
+  %0 = tfm.count_labels %labels {sequences} : (tensor<i32>) -> tensor<i64>
   return
 }

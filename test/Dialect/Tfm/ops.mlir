@@ -132,8 +132,22 @@ func.func @loss(%logits: tensor<2x3x8xbf16>, %labels: tensor<2x3xi32>, %n: tenso
   return
 }
 
+// CHECK-LABEL: @sequence_mean
+func.func @sequence_mean(%logits: tensor<2x3x8xf32>, %labels: tensor<2x3xi32>) {
+  // CHECK: tfm.count_labels %{{.*}} {sequences}
+  // expected-remark @below {{(a b!) -> (); memory}}
+  %n = tfm.count_labels %labels {sequences} : (tensor<2x3xi32>) -> tensor<i64>
+  // CHECK: tfm.cross_entropy %{{.*}} {sequence_mean}
+  // expected-remark @below {{(a b! c!) (a b!) () -> (); memory}}
+  %0 = tfm.cross_entropy %logits, %labels, %n {sequence_mean} : (tensor<2x3x8xf32>, tensor<2x3xi32>, tensor<i64>) -> tensor<f32>
+  // CHECK: tfm.cross_entropy_grad %{{.*}} {sequence_mean}
+  // expected-remark @below {{(a b! c!) (a b!) () () -> (a b! c!); memory}}
+  %1 = tfm.cross_entropy_grad %logits, %labels, %n, %0 {sequence_mean} : (tensor<2x3x8xf32>, tensor<2x3xi32>, tensor<i64>, tensor<f32>) -> tensor<2x3x8xf32>
+  return
+}
+
 // CHECK-LABEL: @update
-func.func @update(%w: tensor<8x4xf32>, %g: tensor<8x4xbf16>, %hyper: tensor<8xf32>) {
+func.func @update(%w: tensor<8x4xf32>, %g: tensor<8x4xbf16>, %r: tensor<8x4xi16>, %hyper: tensor<8xf32>) {
   // CHECK: tfm.sum_squares %{{.*}} : (tensor<8x4xbf16>) -> tensor<f64>
   // expected-remark @below {{(a b) -> (), on shards; memory}}
   %s = tfm.sum_squares %g : (tensor<8x4xbf16>) -> tensor<f64>
@@ -154,6 +168,16 @@ func.func @update(%w: tensor<8x4xf32>, %g: tensor<8x4xbf16>, %hyper: tensor<8xf3
   %2 = tfm.sgd %w, %g, %hyper, %scale {decay} : (tensor<8x4xf32>, tensor<8x4xbf16>, tensor<8xf32>, tensor<f32>) -> tensor<8x4xf32>
   // expected-remark @below {{(a b) (a b) (c!) () -> (a b) (a b), on shards; memory}}
   %3:2 = tfm.sgd %w, %g, %hyper, %scale : (tensor<8x4xf32>, tensor<8x4xbf16>, tensor<8xf32>, tensor<f32>) -> (tensor<8x4xf32>, tensor<8x4xbf16>)
+  // CHECK: tfm.adamw_split %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {decay}
+  // expected-remark @below {{(a b) (a b) (a b) (a b) (a b) (c!) () -> (a b) (a b) (a b) (a b), on shards; memory}}
+  %5:4 = tfm.adamw_split %g, %r, %w, %w, %g, %hyper, %scale {decay}
+    : (tensor<8x4xbf16>, tensor<8x4xi16>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xbf16>, tensor<8xf32>, tensor<f32>)
+    -> (tensor<8x4xbf16>, tensor<8x4xi16>, tensor<8x4xf32>, tensor<8x4xf32>)
+  // CHECK: tfm.sgd_split
+  // expected-remark @below {{(a b) (a b) (a b) (c!) () -> (a b) (a b), on shards; memory}}
+  %6:2 = tfm.sgd_split %g, %r, %g, %hyper, %scale
+    : (tensor<8x4xbf16>, tensor<8x4xi16>, tensor<8x4xbf16>, tensor<8xf32>, tensor<f32>)
+    -> (tensor<8x4xbf16>, tensor<8x4xi16>)
   // CHECK: tfm.full 1.000000e+00 : tensor<8x4xf32>
   // expected-remark @below {{-> (a b), on shards; memory}}
   %4 = tfm.full 1.0 : tensor<8x4xf32>

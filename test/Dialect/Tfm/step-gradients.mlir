@@ -2,6 +2,8 @@
 // in both layers, packed weights, several microbatches, masked labels.
 // RUN: gtp-opt %s -test-tfm-step-gradients -verify-diagnostics -o /dev/null
 // RUN: gtp-opt %s -tfm-pack -test-tfm-step-gradients 2>&1 -o /dev/null | FileCheck %s --check-prefix=PACKED
+// RUN: sed 's/%count :/%count {sequence_mean} :/' %s | gtp-opt -test-tfm-step-gradients 2>&1 -o /dev/null | FileCheck %s --check-prefix=SEQUENCES
+// SEQUENCES: remark: 7 gradients agree
 // PACKED: remark: 5 gradients agree
 
 module attributes {tfm.model = {vocabulary = 7 : i64, microbatches = 3 : i64}} {

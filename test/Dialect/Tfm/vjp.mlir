@@ -100,6 +100,14 @@ func.func @cross_entropy_masked(
   return %0 : tensor<f64>
 }
 
+func.func @cross_entropy_of_sequences(
+    %logits: tensor<2x3x5xf64>, %labels: tensor<2x3xi32> {test.range = 5 : i64, test.masked},
+    %count: tensor<i64> {test.value = 2 : i64}) -> tensor<f64> {
+  // expected-remark @below {{1 products agree}}
+  %0 = tfm.cross_entropy %logits, %labels, %count {sequence_mean} : (tensor<2x3x5xf64>, tensor<2x3xi32>, tensor<i64>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+
 func.func @rms_norm_from_1(%x: tensor<2x3x5xf64>, %w: tensor<5xf64>) -> tensor<2x3x5xf64> {
   // expected-remark @below {{2 products agree}}
   %0 = tfm.rms_norm %x, %w {eps = 1.0e-2, unit_offset} : (tensor<2x3x5xf64>, tensor<5xf64>) -> tensor<2x3x5xf64>

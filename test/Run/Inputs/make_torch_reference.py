@@ -6,7 +6,9 @@ labels.bin, options.txt where gtp-opt needs more than the config, and
 reference.safetensors, which holds the gradient of every parameter and the loss (tensor
 "loss"), computed by `transformers` in float32 on the samples that `gtp-run --seed=3` draws
 for step 1. eval.json, for test/Run/held_out.py, has the loss of the whole text in windows
-one behind the other, the last one shorter, and how many labels count.
+one behind the other, the last one shorter, and how many labels count. Models of SEQUENCE_MEAN
+also get reference-sequence.safetensors, with the loss of --loss=sequence-mean and labels of which
+two sequences have none.
 
     pip install torch transformers safetensors
     test/Run/Inputs/make_torch_reference.py test/Run/Inputs/torch [MODEL...]
@@ -71,6 +73,7 @@ MODELS = {
 }
 # Models whose sequences hold documents, each of which ends in this token.
 SEPARATORS = {"llama-packed": 5}
+SEQUENCE_MEAN = ["gpt2", "llama-untied"]
 
 
 def build(config):
@@ -143,16 +146,32 @@ def main():
         offsets = sample_offsets(SEED, step=1, samples=BATCH, choices=len(tokens) - SEQUENCE)
         ids = torch.tensor(np.stack([tokens[o:o + SEQUENCE] for o in offsets]).astype(np.int64))
         targets = torch.tensor(np.stack([labels[o + 1:o + 1 + SEQUENCE] for o in offsets]).astype(np.int64))
-        logits = logits_of(model, ids, separator)
         if separator is not None:
             targets[ids == separator] = -100
-        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100,
-                               reduction="sum") / max(1, int((targets != -100).sum()))
-        loss.backward()
-        reference = {k: v.grad.contiguous() for k, v in names.items()}
-        reference["loss"] = loss.detach().reshape(1)
-        save_file(reference, out / "reference.safetensors")
+        def save(loss, file):
+            model.zero_grad()
+            loss.backward()
+            reference = {k: v.grad.contiguous() for k, v in names.items()}
+            reference["loss"] = loss.detach().reshape(1)
+            save_file(reference, out / file)
+
+        def terms(targets):
+            logits = logits_of(model, ids, separator)
+            return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100,
+                                   reduction="none").reshape(targets.shape)
+
+        loss = terms(targets).sum() / max(1, int((targets != -100).sum()))
+        save(loss, "reference.safetensors")
         (out / "eval.json").write_text(json.dumps(held_out(model, tokens, labels, separator)) + "\n")
+        if name in SEQUENCE_MEAN:
+            for sample in (1, 7):
+                labels[offsets[sample] + 1:offsets[sample] + 1 + SEQUENCE] = -100
+            labels.tofile(out / "labels-sequence.bin")
+            targets = torch.tensor(
+                np.stack([labels[o + 1:o + 1 + SEQUENCE] for o in offsets]).astype(np.int64))
+            counts = (targets != -100).sum(1)
+            means = terms(targets).sum(1)[counts > 0] / counts[counts > 0]
+            save(means.mean(), "reference-sequence.safetensors")
         print(f"{name}: loss {loss.item():.6f}, {sum(p.numel() for p in names.values())} parameters, "
               f"torch {torch.__version__}, transformers {transformers.__version__}")
 

@@ -37,6 +37,8 @@ const char *name(Role role) {
     return "master";
   case Role::Compute:
     return "compute shard";
+  case Role::Remainder:
+    return "remainder";
   case Role::State:
     return "optimizer state";
   case Role::Hyper:

@@ -28,6 +28,9 @@ static std::vector<StepOptions> allOptions() {
             options.bf16 = bf16;
             options.reuse = reuse;
             all.push_back(options);
+            options.split = bf16;
+            if (options.split && microbatches < 3)
+              all.push_back(options);
           }
   return all;
 }

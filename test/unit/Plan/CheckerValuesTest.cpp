@@ -34,6 +34,43 @@ TEST(Checker, FindsUndefinedReads) {
       "undefined-read", "'dlogits'", mesh(1, 2, 3));
 }
 
+/// The halves of a master go together.
+TEST(Checker, FindsWrongRemainders) {
+  StepOptions options;
+  options.bf16 = options.split = true;
+  expectBroken(
+      [](pb::Plan &plan) {
+        operand(plan, "adamw.2", 1)
+            ->set_buffer(bufferNamed(plan, "table.remainder"));
+      },
+      "role", "expected all of buffer", options);
+  expectBroken(
+      [](pb::Plan &plan) {
+        operand(plan, "adamw.2", 1)->set_buffer(bufferNamed(plan, "head.m"));
+      },
+      "role", "expected all of buffer", options);
+  expectBroken([](pb::Plan &plan) { erase(plan, "adamw.2"); }, "exactly-once",
+               "does not update parameter 'head'", options);
+  // A float32 master in the place of a remainder.
+  expectBroken(
+      [](pb::Plan &plan) {
+        pb::Parameter *head = plan.mutable_parameters(2);
+        head->set_master_buffer_plus1(head->remainder_buffer_plus1());
+        head->clear_remainder_buffer_plus1();
+      },
+      "structure", "master", options);
+  // Both.
+  expectBroken(
+      [](pb::Plan &plan) {
+        pb::Parameter *head = plan.mutable_parameters(2);
+        head->set_master_buffer_plus1(head->state_buffers(0) + 1);
+      },
+      "structure", "expected no master buffer", options);
+  expectBroken(
+      [](pb::Plan &plan) { plan.mutable_numerics()->set_master(pb::BF16); },
+      "structure", "master type f32, found bf16 and bf16", options);
+}
+
 TEST(Checker, FindsWrongWeights) {
   expectBroken(
       [](pb::Plan &plan) {

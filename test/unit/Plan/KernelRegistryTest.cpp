@@ -21,7 +21,7 @@ struct Calls {
     plan.add_strings("");
     plan.mutable_model()->set_vocabulary(16);
     kernel.set_name(intern(name));
-    kernel.set_version(1);
+    kernel.set_version(lookupKernel(name)->version);
   }
   uint32_t intern(const std::string &text) {
     plan.add_strings(text);

@@ -3,6 +3,7 @@
 #include "PlanBuilder.h"
 
 #include "gtp/Plan/Checker.h"
+#include "gtp/Plan/KernelRegistry.h"
 #include "gtp/Plan/PlanFile.h"
 
 #include <algorithm>
@@ -99,7 +100,7 @@ int PlanBuilder::kernel(uint32_t stream, const std::string &name,
   int index = add(stream, name);
   pb::Kernel *kernel = last().mutable_kernel();
   kernel->set_name(string(name));
-  kernel->set_version(1);
+  kernel->set_version(lookupKernel(name)->version);
   kernel->set_parameter_plus1(static_cast<uint32_t>(parameter + 1));
   for (const pb::Operand &operand : operands)
     *kernel->add_operands() = operand;

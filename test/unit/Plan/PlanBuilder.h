@@ -62,6 +62,8 @@ struct StepOptions {
   bool tied = false;
   /// bf16 compute copies beside f32 masters.
   bool bf16 = false;
+  /// With bf16: the masters in two halves, no copies.
+  bool split = false;
   /// Gathered weights share one slot, as do their full gradients.
   bool reuse = true;
   /// Sums behind the norm, each of two values before it, over few addresses.

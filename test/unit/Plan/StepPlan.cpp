@@ -19,7 +19,8 @@ struct Weight {
   int index = 0;
   std::vector<uint64_t> shape, shard;
   uint64_t gathered = 0; ///< rows
-  uint32_t compute = 0, master = 0, m = 0, v = 0, gradient = 0;
+  uint32_t compute = 0, master = 0, remainder = 0;
+  uint32_t m = 0, v = 0, gradient = 0;
 };
 
 class StepBuilder {
@@ -92,7 +93,10 @@ Weight StepBuilder::parameter(const std::string &name,
   weight.compute = persistent(".compute", type);
   weight.master = weight.compute;
   p->set_compute_buffer(weight.compute);
-  if (o.bf16) {
+  if (o.split) {
+    weight.remainder = persistent(".remainder", pb::I16);
+    p->set_remainder_buffer_plus1(weight.remainder + 1);
+  } else if (o.bf16) {
     weight.master = persistent(".master", pb::F32);
     p->set_master_buffer_plus1(weight.master + 1);
   }
@@ -351,15 +355,18 @@ void StepBuilder::update() {
     auto f32 = [&](uint32_t buffer) {
       return b.operand(buffer, pb::F32, weight.shard);
     };
-    std::vector<pb::Operand> operands = {f32(weight.master),
-                                         f32(weight.m),
-                                         f32(weight.v),
-                                         f32(weight.gradient),
-                                         b.operand(hyper, pb::F32, {8}),
-                                         b.operand(scale, pb::F32, {})};
-    if (o.bf16)
+    std::vector<pb::Operand> operands = {f32(weight.master)};
+    if (o.split)
+      operands = {b.operand(weight.compute, type, weight.shard),
+                  b.operand(weight.remainder, pb::I16, weight.shard)};
+    operands.insert(operands.end(),
+                    {f32(weight.m), f32(weight.v), f32(weight.gradient),
+                     b.operand(hyper, pb::F32, {8}),
+                     b.operand(scale, pb::F32, {})});
+    if (o.bf16 && !o.split)
       operands.push_back(b.operand(weight.compute, type, weight.shard));
-    b.kernel(compute, "adamw", operands, weight.index);
+    b.kernel(compute, o.split ? "adamw_split" : "adamw", operands,
+             weight.index);
     named("adamw." + std::to_string(weight.index));
     b.attribute("decay", static_cast<int64_t>(weight.shape.size() > 1));
   }

@@ -18,6 +18,10 @@ namespace gtp::test {
 std::unique_ptr<rt::Backend> backendUnderTest(const plan::pb::Plan &plan,
                                               uint64_t rank = 0);
 
+/// Whether it has what float32 training with the mean over tokens does not
+/// need: bfloat16, masters in two halves, means over sequences.
+bool isComplete();
+
 /// Why the backend cannot run on this machine; empty where it can.
 std::string whyNotHere();
 

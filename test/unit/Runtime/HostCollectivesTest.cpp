@@ -3,6 +3,7 @@
 #include "Collectives.h"
 #include "HostPlan.h"
 #include "Ranks.h"
+#include "gtp/Support/BFloat16.h"
 
 #include <cstring>
 #include <thread>
@@ -31,7 +32,7 @@ public:
   Exchange(pb::Collective::Kind kind, uint32_t size,
            std::vector<uint64_t> counts, pb::DType type)
       : kind(kind), size(size), counts(counts),
-        spec{kind, pb::Collective::SUM, type, type, counts},
+        spec{kind, pb::Collective::SUM, type, type, type, counts},
         group(size, counts.size(), scratchBytes(spec)) {
     for (uint32_t rank = 0; rank < size; ++rank) {
       sources.emplace_back();
@@ -150,8 +151,12 @@ TEST(HostCollectives, FlatOrderInFloat64) { testAll<double>(pb::F64); }
 TEST(HostCollectives, FlatOrderInInt64) { testAll<int64_t>(pb::I64); }
 
 TEST(HostCollectives, AccumulationInFloat64RoundsOnce) {
-  CollectiveSpec spec{
-      pb::Collective::ALL_REDUCE, pb::Collective::SUM, pb::F32, pb::F64, {1}};
+  CollectiveSpec spec{pb::Collective::ALL_REDUCE,
+                      pb::Collective::SUM,
+                      pb::F32,
+                      pb::F32,
+                      pb::F64,
+                      {1}};
   CollectiveGroup group(3, 1, scratchBytes(spec));
   // In float32 the first sum would lose the 1.
   const float values[] = {1e8f, 1, -1e8f};
@@ -167,9 +172,55 @@ TEST(HostCollectives, AccumulationInFloat64RoundsOnce) {
     EXPECT_EQ(result, 1);
 }
 
+/// Contributions and the sum are rounded to the type of the wire, the sums in
+/// between are not; accumulating rounds once more.
+TEST(HostCollectives, Bfloat16OperandsAndWire) {
+  // bfloat16 has 8 bits: 257 is a tie, rounded to the even 256.
+  const float values[] = {257, 1, 1, 2};
+  auto sums = [&](pb::Collective::Kind kind, auto element, pb::DType type,
+                  pb::DType wire, bool add) {
+    using T = decltype(element);
+    CollectiveSpec spec{kind, pb::Collective::SUM, type, wire, pb::F32, {4}};
+    CollectiveGroup group(4, 1, scratchBytes(spec));
+    std::atomic<bool> ended{false};
+    std::vector<float> results(4);
+    onThreads(4, [&](uint32_t me) {
+      T source[4], out[4];
+      for (int i = 0; i < 4; ++i) {
+        source[i] = static_cast<T>(values[me]);
+        out[i] = static_cast<T>(1.0f);
+      }
+      Argument in{reinterpret_cast<std::byte *>(source)};
+      Argument to{reinterpret_cast<std::byte *>(out), add};
+      EXPECT_TRUE(group.run(spec, 0, me, &in, &to, ended).isOk());
+      results[me] = out[0];
+    });
+    return results;
+  };
+  auto expect = [&](float want, auto element, pb::DType type, pb::DType wire,
+                    bool add) {
+    for (auto kind :
+         {pb::Collective::REDUCE_SCATTER, pb::Collective::ALL_REDUCE})
+      EXPECT_EQ(sums(kind, element, type, wire, add),
+                std::vector<float>(4, want));
+  };
+  // Rounded at each addition, 256 + 1 + 1 + 2 would be 258.
+  expect(261, float(), pb::F32, pb::F32, false);
+  expect(260, float(), pb::F32, pb::BF16, false);
+  expect(261, float(), pb::F32, pb::BF16, true);
+  expect(260, BFloat16(), pb::BF16, pb::BF16, false);
+  expect(260, BFloat16(), pb::BF16, pb::F32, false);
+  // 1 + 260 is again half way, to 260.
+  expect(260, BFloat16(), pb::BF16, pb::BF16, true);
+}
+
 TEST(HostCollectives, Maximum) {
-  CollectiveSpec spec{
-      pb::Collective::ALL_REDUCE, pb::Collective::MAX, pb::I64, pb::I64, {2}};
+  CollectiveSpec spec{pb::Collective::ALL_REDUCE,
+                      pb::Collective::MAX,
+                      pb::I64,
+                      pb::I64,
+                      pb::I64,
+                      {2}};
   CollectiveGroup group(4, 1, scratchBytes(spec));
   std::atomic<bool> ended{false};
   onThreads(4, [&](uint32_t me) {
@@ -182,8 +233,12 @@ TEST(HostCollectives, Maximum) {
 }
 
 TEST(HostCollectives, DifferentCollectivesAreAnError) {
-  CollectiveSpec spec{
-      pb::Collective::ALL_GATHER, pb::Collective::SUM, pb::F32, pb::F32, {1}};
+  CollectiveSpec spec{pb::Collective::ALL_GATHER,
+                      pb::Collective::SUM,
+                      pb::F32,
+                      pb::F32,
+                      pb::F32,
+                      {1}};
   CollectiveGroup group(2, 1, 0);
   std::atomic<bool> ended{false};
   onThreads(2, [&](uint32_t me) {
@@ -202,8 +257,12 @@ TEST(HostCollectives, DifferentCollectivesAreAnError) {
 }
 
 TEST(HostCollectives, EndedWhileWaiting) {
-  CollectiveSpec spec{
-      pb::Collective::ALL_GATHER, pb::Collective::SUM, pb::F32, pb::F32, {1}};
+  CollectiveSpec spec{pb::Collective::ALL_GATHER,
+                      pb::Collective::SUM,
+                      pb::F32,
+                      pb::F32,
+                      pb::F32,
+                      {1}};
   CollectiveGroup group(3, 1, 0);
   std::atomic<bool> ended{false};
   onThreads(3, [&](uint32_t me) {
@@ -222,8 +281,12 @@ TEST(HostCollectives, EndedWhileWaiting) {
 }
 
 TEST(HostCollectives, OverlapMustBeExact) {
-  CollectiveSpec spec{
-      pb::Collective::ALL_REDUCE, pb::Collective::SUM, pb::F32, pb::F32, {2}};
+  CollectiveSpec spec{pb::Collective::ALL_REDUCE,
+                      pb::Collective::SUM,
+                      pb::F32,
+                      pb::F32,
+                      pb::F32,
+                      {2}};
   CollectiveGroup group(1, 1, scratchBytes(spec));
   float values[3] = {};
   std::atomic<bool> ended{false};
@@ -273,12 +336,13 @@ TEST(HostCollectives, WhatTheHostDoesNotHaveIsRefusedByName) {
   } rows[] = {
       {[](pb::Collective &c) { c.set_order(pb::Collective::RING); },
        "reductions are in order FLAT, not RING"},
-      {[](pb::Collective &c) { c.set_wire(pb::BF16); },
-       "its wire type is bf16 and its operands are f32; reductions are in the "
-       "operands' type only"},
+      {[](pb::Collective &c) { c.set_wire(pb::F64); },
+       "it reduces f32, sent as f64 and accumulated in f32; reductions are of "
+       "f32 and bf16, sent as either and accumulated in f32 or f64, and of f64 "
+       "and i64 as themselves"},
       {[](pb::Collective &c) { c.set_accumulation(pb::I64); },
-       "its accumulation type is i64 and its operands are f32; reductions are "
-       "in the operands' type only"},
+       "it reduces f32, sent as f32 and accumulated in i64; reductions are "
+       "of "},
       {[](pb::Collective &c) { c.set_kind(pb::Collective::ALL_TO_ALL); },
        "there is all-gather, reduce-scatter and all-reduce, not ALL_TO_ALL"},
       {[](pb::Collective &c) {
@@ -286,7 +350,8 @@ TEST(HostCollectives, WhatTheHostDoesNotHaveIsRefusedByName) {
        },
        "it reduces with an operation that does not exist"},
       {[](pb::Collective &c) { c.mutable_sources(0)->set_dtype(pb::I32); },
-       "reductions are of f32, f64 and i64, found i32"},
+       "it reduces i32, sent as f32 and accumulated in f32; reductions are "
+       "of "},
       {[](pb::Collective &c) { c.mutable_destinations(0)->set_dtype(pb::F64); },
        "source and destination differ in type: f32[6] and f64[2]"},
       {[](pb::Collective &c) {

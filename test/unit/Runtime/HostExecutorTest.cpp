@@ -319,29 +319,6 @@ std::string refusal(const pb::Plan &plan) {
   return backend.message();
 }
 
-TEST(HostExecutor, Bfloat16IsRefusedByName) {
-  TrainPlan train;
-  pb::Plan plan = train.plan();
-  plan.mutable_numerics()->set_compute(pb::BF16);
-  std::string message = refusal(plan);
-  EXPECT_EQ(message.find("the host backend runs float32 plans; this plan "
-                         "computes in bf16"),
-            0u)
-      << message;
-  EXPECT_NE(message.find("--dtype=f32"), std::string::npos);
-  EXPECT_NE(message.find("--verify-only"), std::string::npos);
-
-  plan = train.plan();
-  plan.mutable_programs(0)
-      ->mutable_regions(1)
-      ->mutable_operations(1)
-      ->mutable_kernel()
-      ->mutable_operands(0)
-      ->set_dtype(pb::BF16);
-  EXPECT_NE(refusal(plan).find("runs float32 plans"), std::string::npos)
-      << refusal(plan);
-}
-
 TEST(HostExecutor, SmallScratchIsRefused) {
   HostPlan plan;
   uint32_t x = plan.buffer(1024), scratch = plan.buffer(63);

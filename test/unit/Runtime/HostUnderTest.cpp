@@ -10,4 +10,6 @@ gtp::test::backendUnderTest(const plan::pb::Plan &plan, uint64_t) {
   return makeBackend(plan);
 }
 
+bool gtp::test::isComplete() { return true; }
+
 std::string gtp::test::whyNotHere() { return ""; }

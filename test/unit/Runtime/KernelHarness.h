@@ -2,7 +2,9 @@
 //
 // A case gives inputs and what the registry's meaning makes of them, computed
 // in double. The harness runs it dense, with a pitch on every operand that may
-// have one, and, where a result may accumulate, twice in a row.
+// have one, and, where a result may accumulate, twice in a row; then with
+// bfloat16 operands, whose results must be the float32 kernel's on the same
+// inputs, rounded once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +54,8 @@ public:
 
   /// Runs all variants and compares.
   void check() const;
+  /// What all operands hold after one run, dense.
+  std::vector<Tensor> results() const;
   /// What each rank of a mesh gets as the last operand, dense, once.
   std::vector<Tensor>
   runOn(const std::vector<std::pair<std::string, uint64_t>> &axes) const;
@@ -66,7 +70,11 @@ private:
   struct Built;
 
   Built build(HostPlan plan, uint64_t gap, uint64_t repeat) const;
+  /// Runs a step and reads the operands' bytes; empty when it fails.
+  std::vector<std::vector<std::byte>> execute(const Built &built) const;
   void run(uint64_t gap, uint64_t repeat) const;
+  /// `keepGradients` leaves results of that role in float32.
+  void runBfloat16(uint64_t gap, uint64_t repeat, bool keepGradients) const;
   const plan::OperandSpec &spec(size_t operand) const;
 
   std::string name;

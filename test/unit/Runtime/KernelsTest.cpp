@@ -9,6 +9,8 @@
 #include "BackendUnderTest.h"
 #include "KernelHarness.h"
 
+#include "gtp/Support/BFloat16.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -541,14 +543,49 @@ void testCrossEntropy(bool gradient) {
   }
 }
 
+/// The mean over sequences of their means: the second has no counted label.
+void testSequenceMean(bool gradient) {
+  if (!isComplete())
+    return;
+  Tensor logits = randomTensor({4, 3, 5}, 18), labels({4, 3});
+  labels.values = {0, 4, -100, -100, -100, -100, 1, 2, 3, -100, 0, -100};
+  const double counted[] = {2, 0, 3, 1};
+  auto forward = [&](const std::vector<Tensor> &in) {
+    double total = 0;
+    for (uint64_t row = 0; row < 12; ++row) {
+      if (labels.values[row] == -100)
+        continue;
+      double sum = 0;
+      for (uint64_t i = 0; i < 5; ++i)
+        sum += std::exp(in[0].at(row, i));
+      total += (std::log(sum) -
+                in[0].at(row, static_cast<uint64_t>(labels.values[row]))) /
+               counted[row / 3];
+    }
+    return scalar(total / 3);
+  };
+  KernelCase test(gradient ? "cross_entropy_grad" : "cross_entropy");
+  test.in(logits).in(labels, pb::I32).in(scalar(3), pb::I64);
+  if (gradient)
+    test.in(scalar(0.5)).out(differentiate(forward, {logits}, 0, scalar(0.5)));
+  else
+    test.out(forward({logits}));
+  test.integer("sequence_mean", 1).check();
+}
+
 void testCountLabels() {
   Tensor labels({2, 2, 3});
-  labels.values = {-100, 3, 0, -100, -100, 9, 1, 1, -100, 2, 0, -100};
-  KernelCase("count_labels")
-      .in(labels, pb::I32)
-      .out(scalar(7), pb::I64)
-      .tolerance(0)
-      .check();
+  labels.values = {-100, 3, 0, -100, -100, -100, 1, 1, -100, 2, 0, -100};
+  for (bool sequences : {false, true}) {
+    if (sequences && !isComplete())
+      continue;
+    KernelCase("count_labels")
+        .in(labels, pb::I32)
+        .out(scalar(sequences ? 3 : 6), pb::I64)
+        .integer("sequences", sequences)
+        .tolerance(0)
+        .check();
+  }
 }
 
 //===-- sums, casts, copies -----------------------------------------------===//
@@ -702,8 +739,93 @@ void testOptimizer(bool adam) {
     }
 }
 
+/// A bfloat16 and what is left of a float32, as two tensors.
+std::pair<Tensor, Tensor> halves(const Tensor &x) {
+  Tensor high(x.dims), low(x.dims);
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    SplitFloat split(static_cast<float>(x.values[i]));
+    high.values[i] = split.high;
+    low.values[i] = split.low;
+  }
+  return {high, low};
+}
+
+/// A master in halves goes the way of a whole one, to the bit: its high half is
+/// what that publishes.
+void testSplitMaster(bool adam) {
+  if (!isComplete())
+    return;
+  Tensor w = randomTensor({3, 700}, 41), grad = randomTensor(w.dims, 42);
+  // Ties between two bfloat16s, of both kinds.
+  w.values[0] = 1 + 1.0 / 256;
+  w.values[1] = -1 - 3.0 / 256;
+  grad.values[0] = grad.values[1] = 0;
+  for (bool skips : {false, true}) {
+    Tensor m = randomTensor(w.dims, 43), v = randomTensor(w.dims, 44);
+    for (double &value : v.values)
+      value = std::fabs(value);
+    m.values[0] = m.values[1] = 0;
+    auto call = [&](KernelCase &test) -> KernelCase & {
+      if (adam)
+        test.inOut(m, m).inOut(v, v);
+      return test.in(grad)
+          .in(hyperParameters())
+          .in(scalar(skips ? NAN : 0.25))
+          .integer("decay", 0);
+    };
+    KernelCase whole(adam ? "adamw" : "sgd");
+    whole.inOut(w, w);
+    call(whole).out(w, pb::BF16);
+    std::vector<Tensor> expected = whole.results();
+    auto [high, low] = halves(expected[0]);
+    EXPECT_EQ(expected.back().values, high.values);
+    EXPECT_EQ(expected[0].values == w.values, skips);
+
+    auto [oldHigh, oldLow] = halves(w);
+    KernelCase split(adam ? "adamw_split" : "sgd_split");
+    split.inOut(oldHigh, oldHigh, pb::BF16).inOut(oldLow, oldLow, pb::I16);
+    std::vector<Tensor> found = call(split).results();
+    EXPECT_EQ(found[0].values, high.values);
+    EXPECT_EQ(found[1].values, low.values);
+    for (size_t i = 1; adam && i <= 2; ++i)
+      EXPECT_EQ(found[i + 1].values, expected[i].values) << "moment " << i;
+  }
+}
+
+/// bfloat16 masters and moments: what float32 ones become, rounded.
+void testNarrowStates(bool adam) {
+  if (!isComplete())
+    return;
+  Tensor w = randomTensor({3, 70}, 45), grad = randomTensor(w.dims, 46);
+  Tensor m = randomTensor(w.dims, 47), v = randomTensor(w.dims, 48);
+  for (Tensor *x : {&w, &m, &v})
+    for (double &value : x->values)
+      value = BFloat16(x == &v ? std::fabs(value) : value);
+  auto results = [&](pb::DType type) {
+    KernelCase test(adam ? "adamw" : "sgd");
+    test.inOut(w, w, type);
+    if (adam)
+      test.inOut(m, m, type).inOut(v, v, type);
+    return test.in(grad)
+        .in(hyperParameters())
+        .in(scalar(0.25))
+        .integer("decay", 1)
+        .results();
+  };
+  std::vector<Tensor> narrow = results(pb::BF16), wide = results(pb::F32);
+  for (size_t i = 0; i < (adam ? 3 : 1); ++i)
+    for (size_t e = 0; e < w.values.size(); ++e)
+      ASSERT_EQ(narrow[i].values[e], BFloat16(wide[i].values[e]))
+          << "operand " << i << ", element " << e;
+}
+
 const std::map<std::string, std::function<void()>> cases = {
-    {"adamw", [] { testOptimizer(true); }},
+    {"adamw",
+     [] {
+       testOptimizer(true);
+       testNarrowStates(true);
+     }},
+    {"adamw_split", [] { testSplitMaster(true); }},
     {"add", testAdd},
     {"add_bias", [] { testTable("add_bias"); }},
     {"add_positions", [] { testTable("add_positions"); }},
@@ -714,8 +836,16 @@ const std::map<std::string, std::function<void()>> cases = {
     {"clip_scale", testClipScale},
     {"concat", testConcat},
     {"count_labels", testCountLabels},
-    {"cross_entropy", [] { testCrossEntropy(false); }},
-    {"cross_entropy_grad", [] { testCrossEntropy(true); }},
+    {"cross_entropy",
+     [] {
+       testCrossEntropy(false);
+       testSequenceMean(false);
+     }},
+    {"cross_entropy_grad",
+     [] {
+       testCrossEntropy(true);
+       testSequenceMean(true);
+     }},
     {"document_starts", testDocumentStarts},
     {"embedding", [] { testEmbedding(false); }},
     {"embedding_grad", [] { testEmbedding(true); }},
@@ -742,7 +872,12 @@ const std::map<std::string, std::function<void()>> cases = {
      }},
     {"rope", testRope},
     {"scale", testScale},
-    {"sgd", [] { testOptimizer(false); }},
+    {"sgd",
+     [] {
+       testOptimizer(false);
+       testNarrowStates(false);
+     }},
+    {"sgd_split", [] { testSplitMaster(false); }},
     {"softcap", [] { testSoftcap(false); }},
     {"softcap_grad", [] { testSoftcap(true); }},
     {"sum_squares", testSumSquares},

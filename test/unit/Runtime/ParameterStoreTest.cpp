@@ -149,6 +149,28 @@ TEST(ParameterStore, ComputePrecisionIsRoundedAndTheMasterDumped) {
             (std::vector<uint8_t>{0x80, 0x3f, 0x80, 0x3f, 0x80, 0x3f}));
 }
 
+/// A master in two halves: the buffer of the whole one holds its remainder.
+TEST(ParameterStore, HalvesOfAMasterAreDumpedAsOne) {
+  Fixture whole({{"gtp", 2}}, plan::pb::BF16),
+      split({{"gtp", 2}}, plan::pb::BF16);
+  for (plan::pb::Parameter &parameter : *split.test.plan.mutable_parameters()) {
+    parameter.set_remainder_buffer_plus1(parameter.master_buffer_plus1());
+    parameter.clear_master_buffer_plus1();
+  }
+  for (Fixture *fixture : {&whole, &split})
+    ASSERT_TRUE(fixture->store
+                    ->initialize(*fixture->backend,
+                                 WeightSource::initial(*fixture->plan, 7))
+                    .isOk());
+  EXPECT_EQ(split.dump(), whole.dump());
+  for (int i = 0; i < split.test.plan.parameters_size(); ++i) {
+    uint32_t buffer = split.test.plan.parameters(i).compute_buffer();
+    for (uint64_t rank : {0, 1})
+      EXPECT_EQ(split.backend->memory.at({rank, buffer}),
+                whole.backend->memory.at({rank, buffer}));
+  }
+}
+
 TEST(ParameterStore, GradientsOfFrozenParametersAreNotDumped) {
   Fixture fixture({{"gtp", 2}});
   fixture.test.plan.mutable_parameters(0)->set_gradient_buffer_plus1(0);
@@ -196,6 +218,11 @@ TEST(ParameterStore, EveryWrongParameterIsOneMessage) {
               plan.mutable_numerics()->set_master(plan::pb::I32);
             }),
             "parameter 'q': is held as i32, expected f32 or bf16");
+  EXPECT_EQ(error([](plan::pb::Plan &plan) {
+              plan.mutable_parameters(0)->set_remainder_buffer_plus1(1);
+            }),
+            "parameter 'q': has a remainder, which only a f32 master beside a "
+            "bf16 weight has, without a buffer of its own");
 }
 
 namespace {
