@@ -67,6 +67,7 @@ format() {
 
 stage "set-up" scripts/setup.sh || finish
 stage "format" format
+stage "error sentences" python3 test/Run/error_sentences.py
 stage "build dev" build dev || finish
 stage "unit tests" unit dev
 stage "lit" lit dev
