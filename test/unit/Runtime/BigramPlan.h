@@ -6,6 +6,7 @@
 #include "HostPlan.h"
 
 #include "gtp/Plan/Checker.h"
+#include "gtp/Plan/PlanFile.h"
 
 namespace gtp::test {
 
@@ -126,9 +127,11 @@ inline pb::Plan makeBigramPlan() {
   pb::Claims *claims = plan.mutable_claims();
   claims->set_persistent_bytes(kTableBytes);
   claims->set_arena_bytes(plan.memory(0).size());
+  plan.set_schema_version(plan::kSchemaVersion);
   plan::CheckReport report;
-  (void)plan::checkPlan(plan, &report);
+  (void)plan::checkPlan(plan, &report); // counts what is claimed next
   claims->set_max_live_bytes(report.liveBytes);
+  claims->set_gathered_peak_bytes(report.gatheredBytes);
   return plan;
 }
 
