@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is needed, builds and runs the tests.
 #   scripts/check.sh        the suite a change must pass
-#   scripts/check.sh --ci   and the sanitizers, the sweep of configs and the fuzzers
+#   scripts/check.sh --ci   and the sanitizers, the sweep of configs and the race test
 # Ends with a table of seconds a stage and `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.."

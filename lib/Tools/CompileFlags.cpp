@@ -163,7 +163,7 @@ Error CompileFlags::refuseUnclear() const {
   return Error::success();
 }
 
-/// Options of the design whose work has not landed: refused, never ignored.
+/// What the compiler cannot do yet is refused, never ignored.
 Error CompileFlags::refuseUnsupported() const {
   if (expertMesh.getNumOccurrences())
     return usageError("--expert-mesh is not supported yet");

@@ -2,6 +2,8 @@
 
 #include "SchedulePictures.h"
 
+#include "gtp/Analysis/FitReport.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -271,10 +273,8 @@ void Drawing::memory(Window window) {
   }
   row("memory", text);
   out << llvm::left_justify("", kLabel) << "(a full bar is "
-      << llvm::format("%.2f", static_cast<double>(peak) / 1048576)
-      << " MiB, above the "
-      << llvm::format("%.2f", static_cast<double>(constant) / 1048576)
-      << " MiB that always hold)\n";
+      << formatBytes(peak) << ", above the " << formatBytes(constant)
+      << " that always hold)\n";
 }
 
 //===----------------------------------------------------------------------===//

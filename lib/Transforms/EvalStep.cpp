@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace gtp;
 using namespace gtp::tfm;
 
-static Location nameLoc(MLIRContext *context, StringRef name) {
+Location tfm::nameLoc(MLIRContext *context, const Twine &name) {
   return NameLoc::get(StringAttr::get(context, name));
 }
 

@@ -9,13 +9,16 @@
 
 namespace gtp::tfm {
 
+/// The location of an op that has no forward op to be named after.
+mlir::Location nameLoc(mlir::MLIRContext *context, const llvm::Twine &name);
+
 /// The type of a value of every microbatch, from that of one: microbatches are
 /// dimension 0.
 mlir::RankedTensorType stackMicrobatches(mlir::RankedTensorType one,
                                          int64_t microbatches);
 
-/// What the loss is divided by, of the labels of all microbatches: the value of
-/// the last argument of `forward`.
+/// What the loss is divided by, counted labels or sequences, of the labels of
+/// all microbatches: the value of the last argument of `forward`.
 mlir::Value createCount(mlir::OpBuilder &builder, mlir::func::FuncOp forward,
                         mlir::Value labels);
 
@@ -28,8 +31,8 @@ cloneForward(mlir::OpBuilder &builder, mlir::func::FuncOp forward,
              mlir::IRMapping &mapping);
 
 /// Creates `@eval_step` before `forward`: the weights of the module's
-/// parameters, tokens and labels in; the loss over the counted labels of all
-/// microbatches, and their number, out.
+/// parameters, tokens and labels in; the loss of all microbatches, and the
+/// count that it was divided by, out.
 mlir::func::FuncOp buildEvalStep(mlir::func::FuncOp forward,
                                  int64_t microbatches);
 

@@ -1,5 +1,6 @@
 //===- TfmDifferentiate.cpp - From the forward program to the step --------===//
 
+#include "Backward.h"
 #include "EvalStep.h"
 #include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Transforms/Passes.h"
@@ -31,35 +32,6 @@ struct Trained {
 struct Frozen {
   ParameterOp op;
   unsigned weight = 0;
-};
-
-/// Reverse-mode differentiation of the straight-line code in one block.
-class Backward {
-public:
-  Backward(OpBuilder &builder, VjpOptions options)
-      : builder(builder), options(options) {}
-
-  /// A value with respect to which we differentiate.
-  void addInput(Value input) { active.insert(input); }
-
-  /// Appends the backward pass of `ops` to the block of the builder, from the
-  /// cotangent 1 of `loss`.
-  LogicalResult run(ArrayRef<Operation *> ops, Value loss);
-
-  bool reaches(Value input) const { return contributions.contains(input); }
-
-  /// The sum of what has been contributed to an input, as `element`, right
-  /// after its last part so that the parts die early.
-  Value takeGradient(Value input, Type element, Location loc);
-
-private:
-  /// The sum of contributions, of element type `element`, at the builder.
-  Value sum(ArrayRef<Value> parts, Type element, Location loc);
-
-  OpBuilder &builder;
-  VjpOptions options;
-  DenseSet<Value> active;
-  DenseMap<Value, SmallVector<Value, 1>> contributions;
 };
 
 struct TfmDifferentiatePass
@@ -96,86 +68,6 @@ private:
 };
 
 } // namespace
-
-static Location named(MLIRContext *context, const Twine &name) {
-  return NameLoc::get(StringAttr::get(context, name));
-}
-
-//===----------------------------------------------------------------------===//
-// Backward
-//===----------------------------------------------------------------------===//
-
-Value Backward::sum(ArrayRef<Value> parts, Type element, Location loc) {
-  SmallVector<Value> values;
-  for (Value part : parts) {
-    auto type = cast<RankedTensorType>(part.getType());
-    if (type.getElementType() != element)
-      part = CastOp::create(builder, loc, withElementType(type, element), part);
-    values.push_back(part);
-  }
-  if (values.size() == 1)
-    return values.front();
-  return AddOp::create(builder, loc, values.front().getType(), values);
-}
-
-LogicalResult Backward::run(ArrayRef<Operation *> ops, Value loss) {
-  for (Operation *op : ops)
-    if (llvm::any_of(op->getOperands(),
-                     [&](Value operand) { return active.contains(operand); }))
-      active.insert(op->result_begin(), op->result_end());
-  if (!active.contains(loss))
-    return emitError(loss.getLoc(), "the loss depends on no parameter");
-
-  contributions[loss].push_back(
-      FullOp::create(builder, named(loss.getContext(), "loss.grad"),
-                     loss.getType(), builder.getF64FloatAttr(1.0)));
-  for (Operation *op : llvm::reverse(ops)) {
-    SmallVector<bool> needed;
-    for (Value operand : op->getOperands())
-      needed.push_back(active.contains(operand));
-    if (!llvm::is_contained(needed, true))
-      continue;
-    SmallVector<Value> cotangents;
-    bool used = false;
-    for (Value result : op->getResults()) {
-      auto found = contributions.find(result);
-      cotangents.push_back(Value());
-      if (found == contributions.end())
-        continue;
-      used = true;
-      cotangents.back() =
-          sum(found->second,
-              cast<RankedTensorType>(result.getType()).getElementType(),
-              gradientLoc(op, ".grad"));
-      contributions.erase(found);
-    }
-    if (!used)
-      continue;
-    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
-    if (!differentiable)
-      return op->emitOpError(
-          "has no derivative, but the loss depends on parameters through it");
-    SmallVector<Value> products =
-        differentiable.buildVjp(builder, cotangents, needed, options);
-    if (products.empty())
-      return failure();
-    for (auto [operand, product] : llvm::zip_equal(op->getOperands(), products))
-      if (product)
-        contributions[operand].push_back(product);
-  }
-  return success();
-}
-
-Value Backward::takeGradient(Value input, Type element, Location loc) {
-  SmallVector<Value, 1> parts = std::move(contributions[input]);
-  Operation *last = parts.front().getDefiningOp();
-  for (Value part : parts)
-    if (last->isBeforeInBlock(part.getDefiningOp()))
-      last = part.getDefiningOp();
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointAfter(last);
-  return sum(parts, element, loc);
-}
 
 //===----------------------------------------------------------------------===//
 // What is given
@@ -368,7 +260,7 @@ void TfmDifferentiatePass::buildSignature() {
   tokens = addArgument(allIds, "tokens", forward.getArgument(0).getLoc());
   labels = addArgument(allIds, "labels", forward.getArgument(1).getLoc());
   hyper = addArgument(RankedTensorType::get({8}, builder.getF32Type()), "hyper",
-                      named(&getContext(), "hyper"));
+                      nameLoc(&getContext(), "hyper"));
 
   auto addResult = [&](Type type, StringRef name) {
     resultTypes.push_back(type);
@@ -401,7 +293,7 @@ TfmDifferentiatePass::buildMicrobatches(OpBuilder &builder, Value count) {
         withElementType(trained.op.getType(), gradientElement(trained)));
   types.push_back(loss.getType());
   auto sums = MicrobatchesOp::create(
-      builder, named(&getContext(), "microbatches"), types,
+      builder, nameLoc(&getContext(), "microbatches"), types,
       ValueRange{step.getArgument(tokens), step.getArgument(labels)});
 
   OpBuilder::InsertionGuard guard(builder);
@@ -441,7 +333,7 @@ TfmDifferentiatePass::buildMicrobatches(OpBuilder &builder, Value count) {
       return unused(trained.op);
     yielded.push_back(backward.takeGradient(
         weight, gradientElement(trained),
-        named(&getContext(), trained.op.getSymName() + ".grad")));
+        nameLoc(&getContext(), trained.op.getSymName() + ".grad")));
   }
   yielded.push_back(loss);
   YieldOp::create(builder, sums.getLoc(), yielded);
@@ -457,17 +349,17 @@ void TfmDifferentiatePass::buildUpdate(OpBuilder &builder, MicrobatchesOp sums,
   SmallVector<Value> squares;
   for (auto [trained, gradient] : llvm::zip_equal(parameters, gradients))
     squares.push_back(SumSquaresOp::create(
-        builder, named(context, trained.op.getSymName() + ".sum_squares"),
+        builder, nameLoc(context, trained.op.getSymName() + ".sum_squares"),
         sumType, gradient));
-  Value square = AddOp::create(builder, named(context, "grad_norm.sum_squares"),
-                               sumType, squares);
+  Value square = AddOp::create(
+      builder, nameLoc(context, "grad_norm.sum_squares"), sumType, squares);
   auto clip = ClipScaleOp::create(
-      builder, named(context, "grad_norm.clip"), scalar(builder.getF32Type()),
+      builder, nameLoc(context, "grad_norm.clip"), scalar(builder.getF32Type()),
       scalar(builder.getF32Type()), square, builder.getF64FloatAttr(clipNorm));
 
   SmallVector<Value> results;
   for (auto [trained, gradient] : llvm::zip_equal(parameters, gradients)) {
-    Location loc = named(context, trained.op.getSymName() + ".update");
+    Location loc = nameLoc(context, trained.op.getSymName() + ".update");
     Value master = step.getArgument(trained.master.value_or(trained.weight));
     Value scale = clip.getScale(), hypers = step.getArgument(hyper);
     // Biases, norms and other vectors do not decay.

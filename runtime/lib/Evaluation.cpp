@@ -93,12 +93,12 @@ StatusOr<EvalMetrics> gtp::rt::evaluate(const RunPlan &plan, Backend &backend,
     if (count <= 0)
       continue; // no label of it counts
     sum += double(loss) * double(count);
-    metrics.labels += uint64_t(count);
+    metrics.count += uint64_t(count);
   }
-  if (metrics.labels == 0)
+  if (metrics.count == 0)
     return Status::error("evaluation: no label counts in the first " +
                          std::to_string(batches) +
                          " batches; a higher --eval-steps reads more");
-  metrics.loss = sum / double(metrics.labels);
+  metrics.loss = sum / double(metrics.count);
   return metrics;
 }

@@ -24,7 +24,7 @@ StatusOr<MetricsWriter> MetricsWriter::create(const std::string &path,
 
 static void addEval(nlohmann::ordered_json &line, const EvalMetrics &metrics) {
   line["eval_loss"] = metrics.loss;
-  line["eval_labels"] = metrics.labels;
+  line["eval_count"] = metrics.count;
 }
 
 Status MetricsWriter::write(const StepMetrics &metrics) {

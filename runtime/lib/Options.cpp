@@ -43,7 +43,7 @@ static Status parseInteger(const char *option, const std::string &text,
 
 namespace {
 
-/// An option whose work has not landed: parsed, and refused by name.
+/// An option for what gtp-run cannot do yet: parsed, and refused by name.
 struct Refused {
   const char *name;
   const char *help;

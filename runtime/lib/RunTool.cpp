@@ -240,8 +240,10 @@ static Status runEvaluation(Console &console, const Inputs &inputs,
                                                    *inputs.evalData, batches));
   char loss[32];
   std::snprintf(loss, sizeof loss, "%.6f", found.loss);
+  bool ofSequences = inputs.plan.model().loss() == "sequence-mean";
   console.line(std::string("loss      held out ") + loss + ", of " +
-               countText(double(found.labels)) + " labels");
+               countText(double(found.count)) +
+               (ofSequences ? " sequences" : " labels"));
   return metrics ? metrics->write(found) : Status::ok();
 }
 

@@ -27,7 +27,7 @@ def torch_parity(tools, model, mesh):
                       f"--weights={model / 'weights.safetensors'}", "--steps=0")
     expected = json.loads((model / "eval.json").read_text())
     gap = abs(line["eval_loss"] / expected["loss"] - 1)
-    if line["step"] != 0 or line["eval_labels"] != expected["labels"] or not gap < 1e-5:
+    if line["step"] != 0 or line["eval_count"] != expected["labels"] or not gap < 1e-5:
         raise Failed(f"{line}, expected {expected}")
     return f"{line['eval_loss']:.6f}, off by {gap:.0e}"
 
@@ -56,8 +56,8 @@ def mesh_cases(tools, report, text, name, config, meshes):
 
     def losses(dp, degree, microbatches):
         lines = tools.run(compile_for(tools, config, dp, degree, microbatches), *options)
-        if [line["eval_labels"] for line in lines] != [1002, 1002]:
-            raise Failed(f"counted {[line['eval_labels'] for line in lines]}, expected 1002")
+        if [line["eval_count"] for line in lines] != [1002, 1002]:
+            raise Failed(f"counted {[line['eval_count'] for line in lines]}, expected 1002")
         return [line["eval_loss"] for line in lines]
 
     expected = losses(1, 1, 1)
@@ -114,8 +114,8 @@ def unnoticed(tools, report, text, config):
         line, = tools.run(plan, f"--weights={weights[0]}", "--steps=0", "--token-bits=16",
                           f"--eval-data={text.held_out}", f"--eval-steps={batches}")
         expected = min(1002, batches * 60 * SEQUENCE)
-        if line["eval_labels"] != expected:
-            raise Failed(f"counted {line['eval_labels']}, expected {expected}")
+        if line["eval_count"] != expected:
+            raise Failed(f"counted {line['eval_count']}, expected {expected}")
         return line["eval_loss"]
 
     def mean_of_parts():
@@ -128,8 +128,8 @@ def unnoticed(tools, report, text, config):
             path.write_bytes(part)
             line, = tools.run(plan, f"--weights={weights[0]}", "--steps=0", "--token-bits=16",
                               f"--eval-data={path}")
-            if line["eval_labels"] != count:
-                raise Failed(f"{name}: counted {line['eval_labels']}, expected {count}")
+            if line["eval_count"] != count:
+                raise Failed(f"{name}: counted {line['eval_count']}, expected {count}")
             total += line["eval_loss"] * count
         gap = abs(total / 1002 / beside[-1]["eval_loss"] - 1)
         if not gap < 1e-6:
@@ -145,6 +145,42 @@ def unnoticed(tools, report, text, config):
     report.case("the weighted mean of two parts", mean_of_parts)
 
 
+def sequence_mean(tools, report, model):
+    """--loss=sequence-mean: the mean of the losses of samples alone, of those that have a counted
+    label. The last is shorter, and one has none."""
+    tokens, labels = array.array("H"), array.array("i")
+    tokens.frombytes((model / "tokens.bin").read_bytes())
+    labels.frombytes((model / "labels.bin").read_bytes())
+    size, empty = 78, 2 * SEQUENCE + 1
+    labels[empty:empty + SEQUENCE] = array.array("i", [-100] * SEQUENCE)
+
+    def evaluate(plan, begin, end):
+        data, own = tools.scratch / "sample.bin", tools.scratch / "sample-labels.bin"
+        data.write_bytes(tokens[begin:end].tobytes())
+        own.write_bytes(labels[begin:end].tobytes())
+        line, = tools.run(plan, f"--eval-data={data}", "--token-bits=16", f"--eval-labels={own}",
+                          f"--weights={model / 'weights.safetensors'}", "--steps=0")
+        return line["eval_loss"], line["eval_count"]
+
+    alone = tools.compile(model / "config.json", f"--seq={SEQUENCE}")
+    samples = [evaluate(alone, begin, min(begin + SEQUENCE + 1, size))[0]
+               for begin in range(0, size - 1, SEQUENCE) if begin != empty - 1]
+    expected = sum(samples) / len(samples)
+    labels_mean, _ = evaluate(alone, 0, size)
+
+    def case(mesh):
+        plan = tools.compile(model / "config.json", f"--mesh={mesh}", f"--seq={SEQUENCE}",
+                             "--loss=sequence-mean")
+        found, count = evaluate(plan, 0, size)
+        gap = abs(found / expected - 1)
+        if count != 9 or not gap < 1e-5 or abs(labels_mean / expected - 1) < 1e-4:
+            raise Failed(f"{found} of {count}, expected {expected} of 9; over labels {labels_mean}")
+        return f"{found:.6f}, off by {gap:.0e}; over labels {labels_mean:.6f}"
+
+    for mesh in ("gtp=1", "dp=2,gtp=3"):
+        report.case(f"{model.name} {mesh} sequence-mean", lambda: case(mesh))
+
+
 def body(tools, report, arguments):
     for model in sorted((gtp.HERE / "Inputs" / "torch").iterdir()):
         for mesh in ("gtp=1", "gtp=3", "dp=2,gtp=3"):
@@ -157,6 +193,7 @@ def body(tools, report, arguments):
         mesh_cases(tools, report, text, name, configs[name],
                    MESHES if name == "llama-tied" else [(2, 3)])
     unnoticed(tools, report, text, configs["llama"])
+    sequence_mean(tools, report, gtp.HERE / "Inputs" / "torch" / "llama-untied")
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ def TfmDifferentiatePass : Pass<"tfm-differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Replaces `@forward(tokens, labels, count) -> loss` by `@train_step`: state in,
     state out, each state result tied to its argument by `tfm.tied_to`, then the
-    loss, the gradients' global norm before clipping and the number of counted
-    labels. `tfm.model`'s `microbatches` is the size of dimension 0 of tokens and
+    loss, the gradients' global norm before clipping and the count that the loss was
+    divided by. `tfm.model`'s `microbatches` is the size of dimension 0 of tokens and
     labels; the sums over them are the results of `tfm.microbatches`.
 
     A parameter has its weight in its own type; when `state-dtype` is wider, a
@@ -82,7 +82,7 @@ def TfmDifferentiatePass : Pass<"tfm-differentiate", "::mlir::ModuleOp"> {
     is an error.
 
     Beside it stands `@eval_step`, the same loss without a derivative: the weights,
-    tokens and labels in, the loss and the number of counted labels out.
+    tokens and labels in, the loss and its count out.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",

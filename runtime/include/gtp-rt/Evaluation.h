@@ -35,8 +35,8 @@ uint64_t evalBatches(const RunPlan &plan, const EvalData &data, uint64_t limit);
 
 /// Runs the plan's evaluation (`plan.eval` must have a value) on the first
 /// `batches` global batches of samples, in order. Weights and states stay as
-/// they are. The loss is the batches' mean, weighted by counted labels, in
-/// double.
+/// they are. The loss is the batches' mean in double, weighted by the plan's
+/// output `count`.
 StatusOr<EvalMetrics> evaluate(const RunPlan &plan, Backend &backend,
                                const EvalData &data, uint64_t batches);
 

@@ -13,14 +13,16 @@
 
 namespace gtp::rt {
 
+/// The plan's kind of loss says what is counted: labels, or with sequence-mean
+/// samples that have a counted label.
 struct EvalMetrics {
-  double loss = 0;     ///< mean over all counted labels of the text
-  uint64_t labels = 0; ///< counted ones
+  double loss = 0;    ///< mean over all of the text that is counted
+  uint64_t count = 0; ///< how many that are
 };
 
 struct StepMetrics {
   uint64_t step = 0;  ///< from 1
-  float loss = 0;     ///< before the update, over all counted labels
+  float loss = 0;     ///< before the update, the mean that the plan is for
   float gradNorm = 0; ///< before clipping
   /// The gradient norm is not finite, so that the update changed nothing.
   bool skipped = false;

@@ -143,7 +143,7 @@ TEST_F(EvaluationTest, EveryTokenButTheFirstCountsOnce) {
   EXPECT_EQ(evalBatches(plan, *data, 9), 2u);
   auto found = evaluate(plan, backend, *data, 2);
   ASSERT_TRUE(found.isOk()) << found.message();
-  EXPECT_EQ(found->labels, 127u);
+  EXPECT_EQ(found->count, 127u);
   EXPECT_NEAR(found->loss, 64, 1e-6);
   EXPECT_EQ(backend.programs, (std::vector<uint32_t>{1, 1}));
   std::sort(seen.begin(), seen.end());
@@ -163,7 +163,7 @@ TEST_F(EvaluationTest, BatchesWithoutALabelDoNotMatter) {
   backend.onStep = [&] { runOnIds(backend); };
   auto found = evaluate(plan, backend, *data, 2);
   ASSERT_TRUE(found.isOk()) << found.message();
-  EXPECT_EQ(found->labels, 28u);
+  EXPECT_EQ(found->count, 28u);
   EXPECT_EQ(found->loss, 5);
   EXPECT_EQ(evaluate(plan, backend, *data, 1).message(),
             "evaluation: no label counts in the first 1 batches; a higher "

@@ -37,7 +37,7 @@ TEST(Metrics, ALineHoldsTheDocumentedKeys) {
   EXPECT_EQ(written(metrics, true), line + ",\"unchecked\":true}\n");
   metrics.eval = EvalMetrics{2.25, 64};
   EXPECT_EQ(written(metrics, false),
-            line + ",\"eval_loss\":2.25,\"eval_labels\":64}\n");
+            line + ",\"eval_loss\":2.25,\"eval_count\":64}\n");
   metrics.eval.reset();
   metrics.skipped = true;
   EXPECT_EQ(written(metrics, false), line + ",\"skipped\":true}\n");
@@ -51,7 +51,7 @@ TEST(Metrics, AnEvaluationAloneIsALineOfStepZero) {
   ASSERT_TRUE(writer.isOk()) << writer.message();
   EXPECT_TRUE(writer->write(EvalMetrics{1.5, 7}).isOk());
   EXPECT_EQ(TemporaryFolder::read(folder.path("m")),
-            "{\"step\":0,\"eval_loss\":1.5,\"eval_labels\":7,\"unchecked\":"
+            "{\"step\":0,\"eval_loss\":1.5,\"eval_count\":7,\"unchecked\":"
             "true}\n");
 }
 

@@ -228,7 +228,7 @@ TEST(Options, EveryWrongValueIsOneMessage) {
   EXPECT_NE(error({"p", "--data=d", "--lr"}).find("--lr"), std::string::npos);
 }
 
-TEST(Options, WhatHasNotLandedIsRefusedByName) {
+TEST(Options, WhatIsNotSupportedYetIsRefusedByName) {
   EXPECT_EQ(error({"p", "--data=d", "--resume=x"}),
             "--resume: not supported yet; --weights starts from given weights");
   for (const char *option : {"--save", "--save-every", "--profile", "--trace"})
