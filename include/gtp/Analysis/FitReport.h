@@ -57,13 +57,15 @@ struct FitReport {
   int64_t paddingBytes = 0;  ///< of persistent shards; in `bytes` already
   std::string peak;          ///< the op whose buffers complete the peak
 
+  /// All kinds and packing.
   int64_t arenaBytes() const;
   int64_t totalBytes() const { return arenaBytes() + overheadBytes; }
+  /// The first of those with the most bytes.
   MemoryKind largestKind() const;
   /// The largest item of a kind; null when there is none.
   const Item *largest(MemoryKind kind) const;
-  /// "optimizer state, 105.20 GiB, most of it layers.*.mlp.down.m (80 buffers,
-  /// 8.75 GiB)".
+  /// "optimizer state, 105.20 GiB, and of it layers.*.mlp.down.m x 80, 8.75
+  /// GiB".
   std::string largestPart() const;
 
   /// A table. `limit` (0: none) is what the total is held against, in the words

@@ -20,6 +20,7 @@
 
 namespace gtp {
 
+/// What `playPlan` finds.
 struct PlanTimeline {
   /// One operation at work.
   struct Span {

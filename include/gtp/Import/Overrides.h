@@ -16,6 +16,7 @@
 
 namespace gtp {
 
+/// The options of gtp-opt that decide for single parameters.
 struct OverrideOptions {
   /// Parameters that are not trained; empty: none.
   std::string freeze;

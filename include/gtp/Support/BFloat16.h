@@ -8,12 +8,14 @@
 
 namespace gtp {
 
+/// The bit pattern of a float32.
 inline uint32_t bitsOf(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
 }
 
+/// The reverse of `bitsOf`.
 inline float floatFromBits(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof value);
@@ -72,6 +74,7 @@ struct SplitFloat {
     high = BFloat16::fromBits(static_cast<uint16_t>((bits + 0x8000) >> 16));
     low = static_cast<int16_t>(bits & 0xffff);
   }
+  /// The float32 that was split.
   float join() const {
     return floatFromBits((uint32_t(high.raw()) << 16) +
                          static_cast<uint32_t>(int32_t(low)));

@@ -21,12 +21,14 @@
 
 namespace gtp {
 
+/// Built once, solved once.
 class ReuseNetwork {
 public:
   /// The new node's number: they count from 0.
   uint32_t addNode();
   /// `to` happens before `from`; arcs that close a cycle are not allowed.
   void addArc(uint32_t from, uint32_t to);
+  /// What starts at the node needs the memory.
   void acquire(uint32_t node, uint64_t bytes) { supply[node] += bytes; }
   /// The memory is free at the node: what starts there may have it.
   void release(uint32_t node, uint64_t bytes) { demand[node] += bytes; }

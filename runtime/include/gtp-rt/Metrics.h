@@ -20,6 +20,7 @@ struct EvalMetrics {
   uint64_t count = 0; ///< how many that are
 };
 
+/// What one step of training is measured by.
 struct StepMetrics {
   uint64_t step = 0;  ///< from 1
   float loss = 0;     ///< before the update, the mean that the plan is for
