@@ -94,7 +94,7 @@ Progress::Progress(Console &console, uint64_t steps)
 }
 
 /// Without the sign that some NaNs have.
-static double shown(float value) {
+static double shown(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
@@ -118,7 +118,7 @@ void Progress::step(const StepMetrics &metrics) {
              durationText(elapsed).c_str(), durationText(left).c_str());
   if (isRow) {
     if (metrics.eval)
-      row += format("  held out %.4f", metrics.eval->loss);
+      row += format("  held out %.4f", shown(metrics.eval->loss));
     console.line(metrics.skipped ? row + "  update skipped" : row);
     tokens = 0;
     seconds = 0;

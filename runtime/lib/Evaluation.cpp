@@ -13,10 +13,10 @@ StatusOr<EvalData> EvalData::open(TokenFileOptions options) {
   data.sequence = options.sequence;
   options.sequence = 1; // one token and its successor are enough
   GTP_ASSIGN_OR_RETURN(data.text, TokenFile::open(options));
-  uint64_t at = 0, end = data.text.size() - 1;
-  while (at < end && data.text.target(at) == kIgnoredLabel)
-    ++at;
-  if (at == end)
+  uint64_t end = data.text.size() - 1;
+  while (data.counted < end && data.text.target(data.counted) == kIgnoredLabel)
+    ++data.counted;
+  if (data.counted == end)
     return Status::error("no token has a successor whose label counts (labels "
                          "of -100 and document separators do not); a loss "
                          "needs one")
@@ -44,10 +44,16 @@ void EvalData::readSample(uint64_t index, int32_t *tokens,
   }
 }
 
-uint64_t gtp::rt::evalBatches(const RunPlan &plan, const EvalData &data,
-                              uint64_t limit) {
+StatusOr<uint64_t> gtp::rt::evalBatches(const RunPlan &plan,
+                                        const EvalData &data, uint64_t limit) {
   uint64_t batch = plan.model().global_batch();
   uint64_t batches = data.samples() / batch + (data.samples() % batch != 0);
+  uint64_t needed = data.firstCountedSample() / batch + 1;
+  if (limit != 0 && limit < needed)
+    return Status::error("--eval-steps=" + std::to_string(limit) +
+                         ": reads no label that counts; the first is in "
+                         "global batch " +
+                         std::to_string(needed) + " of --eval-data");
   return limit == 0 ? batches : std::min(batches, limit);
 }
 
@@ -95,10 +101,6 @@ StatusOr<EvalMetrics> gtp::rt::evaluate(const RunPlan &plan, Backend &backend,
     sum += double(loss) * double(count);
     metrics.count += uint64_t(count);
   }
-  if (metrics.count == 0)
-    return Status::error("evaluation: no label counts in the first " +
-                         std::to_string(batches) +
-                         " batches; a higher --eval-steps reads more");
   metrics.loss = sum / double(metrics.count);
   return metrics;
 }

@@ -30,6 +30,7 @@ struct Inputs {
   WeightSource weights;
   std::optional<TrainingData> data;
   std::optional<EvalData> evalData;
+  uint64_t evalBatches = 0; ///< of `evalData`, an evaluation
 };
 
 } // namespace
@@ -114,6 +115,11 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
                                          std::move(*weights));
   inputs->data = std::move(data);
   inputs->evalData = std::move(evalData);
+  if (inputs->evalData) {
+    GTP_ASSIGN_OR_RETURN(
+        inputs->evalBatches,
+        evalBatches(inputs->plan, *inputs->evalData, options.evalSteps));
+  }
   return inputs;
 }
 
@@ -213,8 +219,7 @@ static void printEvalData(Console &console, const RunOptions &options,
                           const Inputs &inputs) {
   if (!inputs.evalData)
     return;
-  uint64_t batches =
-      evalBatches(inputs.plan, *inputs.evalData, options.evalSteps);
+  uint64_t batches = inputs.evalBatches;
   console.line("held out  " + options.evalData + ": " +
                countText(double(inputs.evalData->file().size())) + " tokens, " +
                std::to_string(batches) +
@@ -234,10 +239,11 @@ static void printSkipped(Console &console, const RunOptions &options,
 
 /// Evaluates the weights as they are.
 static Status runEvaluation(Console &console, const Inputs &inputs,
-                            Backend &backend, uint64_t batches,
+                            Backend &backend,
                             std::optional<MetricsWriter> &metrics) {
-  GTP_ASSIGN_OR_RETURN(EvalMetrics found, evaluate(inputs.plan, backend,
-                                                   *inputs.evalData, batches));
+  GTP_ASSIGN_OR_RETURN(
+      EvalMetrics found,
+      evaluate(inputs.plan, backend, *inputs.evalData, inputs.evalBatches));
   char loss[32];
   std::snprintf(loss, sizeof loss, "%.6f", found.loss);
   bool ofSequences = inputs.plan.model().loss() == "sequence-mean";
@@ -262,12 +268,8 @@ static Status runSteps(Console &console, const RunOptions &options,
   }
   GTP_RETURN_IF_ERROR(inputs.store.initialize(backend, inputs.weights));
   SafetensorsWriter gradients, weights;
-  uint64_t evaluated = 0;
-  if (inputs.evalData)
-    evaluated = evalBatches(inputs.plan, *inputs.evalData, options.evalSteps);
   if (options.steps == 0 && inputs.evalData)
-    GTP_RETURN_IF_ERROR(
-        runEvaluation(console, inputs, backend, evaluated, metrics));
+    GTP_RETURN_IF_ERROR(runEvaluation(console, inputs, backend, metrics));
   if (options.steps > 0) {
     Progress progress(console, options.steps);
     StopSignal stop;
@@ -289,7 +291,8 @@ static Status runSteps(Console &console, const RunOptions &options,
       };
     if (inputs.evalData)
       hooks.evaluate = [&] {
-        return evaluate(inputs.plan, backend, *inputs.evalData, evaluated);
+        return evaluate(inputs.plan, backend, *inputs.evalData,
+                        inputs.evalBatches);
       };
     TrainOptions training;
     training.steps = options.steps;

@@ -138,9 +138,9 @@ TEST_F(EvaluationTest, EveryTokenButTheFirstCountsOnce) {
   auto data = open(bytesTo(128));
   MemoryBackend backend(test.plan);
   backend.onStep = [&] { runOnIds(backend); };
-  EXPECT_EQ(evalBatches(plan, *data, 0), 2u);
-  EXPECT_EQ(evalBatches(plan, *data, 1), 1u);
-  EXPECT_EQ(evalBatches(plan, *data, 9), 2u);
+  EXPECT_EQ(*evalBatches(plan, *data, 0), 2u);
+  EXPECT_EQ(*evalBatches(plan, *data, 1), 1u);
+  EXPECT_EQ(*evalBatches(plan, *data, 9), 2u);
   auto found = evaluate(plan, backend, *data, 2);
   ASSERT_TRUE(found.isOk()) << found.message();
   EXPECT_EQ(found->count, 127u);
@@ -165,9 +165,25 @@ TEST_F(EvaluationTest, BatchesWithoutALabelDoNotMatter) {
   ASSERT_TRUE(found.isOk()) << found.message();
   EXPECT_EQ(found->count, 28u);
   EXPECT_EQ(found->loss, 5);
-  EXPECT_EQ(evaluate(plan, backend, *data, 1).message(),
-            "evaluation: no label counts in the first 1 batches; a higher "
-            "--eval-steps reads more");
+}
+
+TEST_F(EvaluationTest, ALimitMustLeaveALabelThatCounts) {
+  // A batch is 24 samples of 4: the first has no label, or its last one.
+  for (int first : {96, 95}) {
+    std::string labels;
+    for (int i = 0; i < 200; ++i)
+      labels += i <= first ? "\x9c\xff\xff\xff" : std::string("\5\0\0\0", 4);
+    auto data = open(bytesTo(128) + bytesTo(72), 4, labels);
+    ASSERT_TRUE(data.isOk()) << data.message();
+    auto one = evalBatches(plan, *data, 1);
+    EXPECT_EQ(one.isOk(), first == 95);
+    if (!one.isOk())
+      EXPECT_EQ(one.message(),
+                "--eval-steps=1: reads no label that counts; the first is in "
+                "global batch 2 of --eval-data");
+    EXPECT_EQ(*evalBatches(plan, *data, 2), 2u);
+    EXPECT_EQ(*evalBatches(plan, *data, 0), 3u);
+  }
 }
 
 TEST_F(EvaluationTest, ThePlanSaysWhereItsValuesAre) {
