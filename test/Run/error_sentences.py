@@ -107,7 +107,7 @@ def keys(sentence):
     """The pieces that a test must hold one of, longest first: what a reader would know
     the sentence by."""
     pieces = [squeeze(piece).strip() for piece in sentence.split("…")]
-    pieces = sorted({p for p in pieces if p}, key=len, reverse=True)
+    pieces = sorted({p for p in pieces if p}, key=lambda p: (len(p), p), reverse=True)
     long = [p for p in pieces if len(p) >= ENOUGH]
     return (long or pieces)[:2]
 
