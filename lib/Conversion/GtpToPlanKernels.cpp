@@ -104,6 +104,12 @@ LogicalResult Converter::convertKernel(Operation &op,
   for (const plan::OperandSpec &operand : spec.operands) {
     if (isScratch(operand)) {
       int64_t bytes = costs.scratchBytes(&op);
+      // No device has this much; sums of what is larger could overflow.
+      constexpr int64_t kMost = int64_t(1) << 44;
+      if (bytes > kMost)
+        return op.emitOpError("needs scratch of ")
+               << bytes << " bytes by the target's profile, expected at most "
+               << kMost << "; see \"scratch\" there";
       auto type =
           RankedTensorType::get(bytes, IntegerType::get(op.getContext(), 8));
       slots.push_back(places.allocate(op.getLoc(), BufferKind::Transient, type,

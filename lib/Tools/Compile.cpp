@@ -397,6 +397,8 @@ LogicalResult gtp::compile(CompileJob &job) {
       failed(checkTarget(job)))
     return failure();
   MLIRContext context(job.registry);
+  // An error names its place; the op may be a whole model, printed.
+  context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBuffer(job.input->getMemBufferRef(),
