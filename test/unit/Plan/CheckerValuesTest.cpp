@@ -16,7 +16,9 @@ TEST(Checker, FindsUndefinedReads) {
             ->mutable_destination()
             ->set_dims(0, 1);
       },
-      "undefined-read", "'head.dfull' bytes [0, 288)");
+      "undefined-read",
+      "'head.dfull' bytes [0, 288), of which byte 264 and maybe more hold "
+      "nothing that this step wrote");
   // dy in the bytes of x, which is still needed.
   expectBroken(
       [](pb::Plan &plan) {
@@ -24,14 +26,14 @@ TEST(Checker, FindsUndefinedReads) {
             ->set_offset(plan.buffers(static_cast<int>(bufferNamed(plan, "x")))
                              .offset());
       },
-      "undefined-read", "'dy' has taken");
+      "undefined-read", "'x', whose bytes buffer ");
   // What one iteration needs of the one before is not there in the first.
   expectBroken(
       [](pb::Plan &plan) {
         findOperation(plan, "cross_entropy_grad")
             ->set_when(pb::Operation::NOT_FIRST);
       },
-      "undefined-read", "'dlogits'", mesh(1, 2, 3));
+      "undefined-read", "'dlogits', which nothing has written", mesh(1, 2, 3));
 }
 
 /// The halves of a master go together.
@@ -43,7 +45,8 @@ TEST(Checker, FindsWrongRemainders) {
         operand(plan, "adamw.2", 1)
             ->set_buffer(bufferNamed(plan, "table.remainder"));
       },
-      "role", "expected all of buffer", options);
+      "role", "as 'remainder' of parameter 'head', expected all of buffer",
+      options);
   expectBroken(
       [](pb::Plan &plan) {
         operand(plan, "adamw.2", 1)->set_buffer(bufferNamed(plan, "head.m"));
@@ -65,7 +68,10 @@ TEST(Checker, FindsWrongRemainders) {
         pb::Parameter *head = plan.mutable_parameters(2);
         head->set_master_buffer_plus1(head->state_buffers(0) + 1);
       },
-      "structure", "expected no master buffer", options);
+      "structure",
+      "a f32 master of a bf16 weight; expected no master buffer, compute type "
+      "bf16",
+      options);
   expectBroken(
       [](pb::Plan &plan) { plan.mutable_numerics()->set_master(pb::BF16); },
       "structure", "master type f32, found bf16 and bf16", options);
@@ -122,7 +128,7 @@ TEST(Checker, FindsWrongWeights) {
             ->mutable_operands()
             ->RemoveLast();
       },
-      "role", "does not publish", options);
+      "role", "does not publish the compute copy of parameter 'head'", options);
 }
 
 TEST(Checker, FrozenWeightsStayAsTheyAre) {
@@ -187,7 +193,9 @@ TEST(Checker, FindsWrongReductions) {
         pb::Kernel *add = findOperation(plan, "add")->mutable_kernel();
         *add->mutable_operands(1) = add->operands(0);
       },
-      "exactly-once", "twice", tied());
+      "exactly-once",
+      "counts a contribution to the gradient of parameter 'table' twice",
+      tied());
   expectBroken(
       [](pb::Plan &plan) {
         pb::Kernel *add = findOperation(plan, "add")->mutable_kernel();
@@ -198,7 +206,7 @@ TEST(Checker, FindsWrongReductions) {
   expectBroken([](pb::Plan &plan) { plan.mutable_parameters(0)->set_uses(1); },
                "exactly-once", "of which the plan declares 1", tied());
   expectBroken([](pb::Plan &plan) { erase(plan, "adamw.1"); }, "exactly-once",
-               "does not update parameter 'gain'");
+               "the step does not update parameter 'gain'");
   expectBroken(
       [](pb::Plan &plan) {
         auto [region, index] = findPlace(plan, "adamw.1");
@@ -210,7 +218,7 @@ TEST(Checker, FindsWrongReductions) {
       [](pb::Plan &plan) {
         findOperation(plan, "fill")->mutable_fill()->set_byte_value(1);
       },
-      "role", "something else");
+      "role", " and something else, expected one value");
 }
 
 TEST(Checker, FindsPartialScalars) {

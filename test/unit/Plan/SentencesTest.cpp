@@ -381,4 +381,7 @@ TEST(Sentences, PlansOfSeveralRanks) {
   collective(other, "head.gather")->set_chunk_bytes(64);
   says({&plan, &other},
        "collective 1 is 'TRAIN_STEP BODY x 1 ALWAYS ALL_GATHER");
+  other = plan;
+  erase(other, "loss.reduce");
+  says({&plan, &other}, "' on one and 'none' on the other");
 }
