@@ -107,9 +107,10 @@ TEST(Profile, ErrorsSayWhereAndWhatWouldWork) {
   EXPECT_EQ(parseError(edited("\"kernel\": \"attention_grad\"",
                               "\"kernel\": \"attention\"")),
             "compute.rates[4]: same dtype and kernel as rates[3]");
-  EXPECT_EQ(parseError(edited("\"scratch\": [",
-                              "\"scratch\": [{\"source\": \"x\", \"kernel\": "
-                              "\"attention\", \"constant_bytes\": 0, \"terms\": []}, ")),
+  EXPECT_EQ(parseError(edited(
+                "\"scratch\": [",
+                "\"scratch\": [{\"source\": \"x\", \"kernel\": "
+                "\"attention\", \"constant_bytes\": 0, \"terms\": []}, ")),
             "scratch[1]: same kernel as scratch[0]");
   EXPECT_EQ(parseError(std::string(2 << 20, ' ')),
             "has 2097152 bytes, expected at most 1048576");
