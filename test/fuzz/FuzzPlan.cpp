@@ -13,6 +13,7 @@
 #include "Mutate.h"
 #include "MutatePlan.h"
 #include "PlanRun.h"
+#include "RaceAnnotations.h"
 
 #include "gtp-rt/ParameterStore.h"
 #include "gtp/Plan/Checker.h"
