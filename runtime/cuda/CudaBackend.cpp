@@ -6,6 +6,7 @@
 #include "CudaTarget.h"
 #include "DeviceMemory.h"
 #include "Issuer.h"
+#include "NcclRunner.h"
 
 #include "gtp/Plan/Layout.h"
 
@@ -26,7 +27,7 @@ constexpr unsigned kEagerSteps = 2;
 /// A graph node takes about 10 KB; a step above this is issued one by one.
 constexpr uint64_t kMostGraphOperations = 100000;
 
-/// All that a failed rank leaves as it is: the GPU may never answer again.
+/// All that a failed rank leaves as it is.
 struct State {
   pb::Plan plan; // the code points into it
   Context context;
@@ -44,6 +45,9 @@ public:
 
   /// Decodes, allocates and uploads everything.
   Status start(const pb::Plan &plan);
+  /// What is on the GPU stays until the process ends: giving it back could wait
+  /// for a rank that has failed.
+  void abandon() { failed = true; }
 
   uint64_t firstRank() const override { return place.rank; }
   uint64_t localRanks() const override { return 1; }
@@ -53,6 +57,9 @@ public:
                     void *destination, uint64_t size) override;
   Status runStep(uint32_t program,
                  const std::function<Status()> &beforeUpdate) override;
+  std::string progress() const override {
+    return state->issuer->describeProgress();
+  }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -108,10 +115,12 @@ Status CudaBackend::allocate() {
   const std::set<uint32_t> streams = kernelStreams(code);
   const uint64_t workspace = roundUp(context.workspaceBytes());
   const uint64_t arena = roundUp(code.arenaBytes);
-  GTP_ASSIGN_OR_RETURN(
-      state->memory,
-      DeviceMemory::allocate(place.device, arena + streams.size() * workspace +
-                                               context.constantBytes() + 256));
+  const uint64_t staging =
+      state->collectives ? state->collectives->stagingBytes() : 0;
+  const uint64_t bytes = arena + streams.size() * workspace + staging +
+                         context.constantBytes() + 256;
+  GTP_ASSIGN_OR_RETURN(state->memory,
+                       DeviceMemory::allocate(place.device, bytes));
   std::byte *base = state->memory->base();
   if (reinterpret_cast<uintptr_t>(base) % code.arenaAlignment != 0)
     return Status::error("the plan's arena needs an alignment of " +
@@ -124,7 +133,9 @@ Status CudaBackend::allocate() {
     context.setWorkspace(stream, next);
     next += workspace;
   }
-  return context.uploadConstants(next);
+  if (state->collectives)
+    state->collectives->setStaging(next);
+  return context.uploadConstants(next + staging);
 }
 
 Status CudaBackend::start(const pb::Plan &plan) {
@@ -137,9 +148,15 @@ Status CudaBackend::start(const pb::Plan &plan) {
     return Status::error("there is no rank " + std::to_string(place.rank) +
                          " in the plan's mesh of " +
                          std::to_string(state->code.ranks));
-  if (hasCollectives(state->code))
-    return Status::error("the plan has collectives, for which the cuda backend "
-                         "has no transport yet; --backend=host runs it");
+  if (hasCollectives(state->code)) {
+    if (!place.exchange)
+      return Status::error("the plan has collectives, so that its " +
+                           std::to_string(state->code.ranks) +
+                           " ranks need a process each");
+    GTP_ASSIGN_OR_RETURN(
+        state->collectives,
+        createNcclRunner(state->plan, state->code, place.rank, place.exchange));
+  }
   std::vector<std::pair<uint32_t, int32_t>> streams;
   for (uint32_t stream : state->code.streams)
     streams.emplace_back(
@@ -215,6 +232,8 @@ Status CudaBackend::finish(Clock::time_point deadline) {
       return faultFound();
     if (state != cudaErrorNotReady)
       return check(state, "running the step");
+    if (place.jobHealth)
+      GTP_RETURN_IF_ERROR(place.jobHealth());
     if (this->state->collectives)
       GTP_RETURN_IF_ERROR(this->state->collectives->health());
     if (Clock::now() > deadline)
@@ -291,7 +310,7 @@ StatusOr<std::string> gtp::rt::describeGpu(int device) {
          std::to_string(driver / 1000) + "." +
          std::to_string(driver % 1000 / 10) + ", cuBLASLt " +
          std::to_string(blas / 10000) + "." + std::to_string(blas / 100 % 100) +
-         "." + std::to_string(blas % 100);
+         "." + std::to_string(blas % 100) + ", NCCL " + ncclVersion();
 }
 
 StatusOr<std::unique_ptr<Backend>>
@@ -305,7 +324,11 @@ gtp::rt::createCudaBackend(const pb::Plan &plan, const BackendOptions &options,
   // Sizes come from the plan: host memory may not suffice.
   try {
     auto backend = std::make_unique<CudaBackend>(options, place);
-    GTP_RETURN_IF_ERROR(backend->start(plan));
+    Status status = backend->start(plan);
+    if (!status.isOk()) {
+      backend->abandon();
+      return status;
+    }
     return std::unique_ptr<Backend>(std::move(backend));
   } catch (const std::exception &error) {
     return Status::error("cannot set up the plan's rank in this process: " +

@@ -9,6 +9,7 @@
 #ifndef GTP_RUNTIME_CUDA_ISSUER_H
 #define GTP_RUNTIME_CUDA_ISSUER_H
 
+#include "CollectiveRunner.h"
 #include "Context.h"
 #include "Program.h"
 
@@ -16,16 +17,6 @@
 #include <tuple>
 
 namespace gtp::rt::cuda {
-
-/// What runs the collectives of a rank.
-class CollectiveRunner {
-public:
-  virtual ~CollectiveRunner() = default;
-  virtual Status run(const Operation &operation, const Argument *arguments,
-                     cudaStream_t stream) = 0;
-  /// An error that came up while collectives ran, if any.
-  virtual Status health() = 0;
-};
 
 /// Regions [first, end) of a program.
 struct Stretch {

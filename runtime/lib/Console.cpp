@@ -42,13 +42,15 @@ void Console::finish() {
 }
 
 void Console::line(const std::string &text) {
+  if (quiet)
+    return;
   finish();
   std::printf("%s%s\n", prefix(), text.c_str());
   flush();
 }
 
 void Console::status(const std::string &text) {
-  if (!terminal)
+  if (!terminal || quiet)
     return;
   finish();
   std::printf("%s%s", prefix(), text.c_str());

@@ -193,9 +193,37 @@ Status ParameterStore::initialize(Backend &backend,
   return Status::ok();
 }
 
+/// A shard's bytes: those of this process's rank, or those that rank 0 gets
+/// from another. Elsewhere it sends what it has, and the result is empty.
+static StatusOr<std::vector<uint8_t>>
+collectShard(Backend &backend, ControlChannel *job, uint64_t rank,
+             uint32_t buffer, uint64_t size) {
+  std::vector<uint8_t> bytes;
+  const bool isHere = rank >= backend.firstRank() &&
+                      rank < backend.firstRank() + backend.localRanks();
+  if (isHere) {
+    bytes.resize(size);
+    GTP_RETURN_IF_ERROR(
+        backend.readBuffer(rank, buffer, 0, bytes.data(), bytes.size()));
+    if (!job || job->rank() == 0)
+      return bytes;
+    GTP_RETURN_IF_ERROR(job->send(bytes.data(), bytes.size()));
+    return std::vector<uint8_t>();
+  }
+  if (!job || job->rank() != 0)
+    return bytes;
+  GTP_ASSIGN_OR_RETURN(std::string sent, job->receive(rank));
+  if (sent.size() != size)
+    return Status::error("rank " + std::to_string(rank) + " sent " +
+                         std::to_string(sent.size()) + " bytes of a shard of " +
+                         std::to_string(size));
+  return std::vector<uint8_t>(sent.begin(), sent.end());
+}
+
 /// The logical value that buffers of the parameter hold over all ranks: the
-/// reduced gradient, or the master weights.
+/// reduced gradient, or the master weights. In a job, rank 0 gets those of all.
 static Status gatherParameter(const RunPlan &run, Backend &backend,
+                              ControlChannel *job,
                               const pb::Parameter &parameter,
                               ParameterStore::Plane plane,
                               std::vector<float> &logical) {
@@ -209,22 +237,22 @@ static Status gatherParameter(const RunPlan &run, Backend &backend,
                  parameter.remainder_buffer_plus1() != 0;
   const pb::Layout &layout = plan.layouts(int(parameter.layout()));
   logical.assign(logicalElements(parameter), 0.0f);
-  for (uint64_t rank = 0; rank < backend.localRanks(); ++rank) {
+  for (uint64_t rank = 0; rank < rankCount(plan.mesh()); ++rank) {
     Shard shard(plan.mesh(), layout, rank);
     if (!shard.isFirstReplica())
       continue;
-    std::vector<uint8_t> bytes(shard.elements() * dtypeSize(from.type));
-    GTP_RETURN_IF_ERROR(
-        backend.readBuffer(rank, from.buffer, 0, bytes.data(), bytes.size()));
-    if (!isSplit) {
-      shard.place(decode(bytes, from.type), logical);
-      continue;
+    const uint64_t size = shard.elements() * dtypeSize(from.type);
+    GTP_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes,
+                         collectShard(backend, job, rank, from.buffer, size));
+    std::vector<uint8_t> rest;
+    if (isSplit) {
+      GTP_ASSIGN_OR_RETURN(
+          rest, collectShard(backend, job, rank,
+                             parameter.remainder_buffer_plus1() - 1, size));
     }
-    std::vector<uint8_t> rest(bytes.size());
-    GTP_RETURN_IF_ERROR(
-        backend.readBuffer(rank, parameter.remainder_buffer_plus1() - 1, 0,
-                           rest.data(), rest.size()));
-    shard.place(join(bytes, rest), logical);
+    if (!bytes.empty())
+      shard.place(isSplit ? join(bytes, rest) : decode(bytes, from.type),
+                  logical);
   }
   return Status::ok();
 }
@@ -238,8 +266,8 @@ StatusOr<std::string> ParameterStore::explainNonFinite(Backend &backend) const {
       continue;
     ++gradients;
     std::vector<float> logical;
-    GTP_RETURN_IF_ERROR(
-        gatherParameter(plan, backend, parameter, Plane::Gradients, logical));
+    GTP_RETURN_IF_ERROR(gatherParameter(plan, backend, nullptr, parameter,
+                                        Plane::Gradients, logical));
     if (std::all_of(logical.begin(), logical.end(),
                     [](float value) { return std::isfinite(value); }))
       continue;
@@ -252,10 +280,12 @@ StatusOr<std::string> ParameterStore::explainNonFinite(Backend &backend) const {
 
 Status ParameterStore::gather(Backend &backend, Plane plane,
                               const std::string &path,
-                              SafetensorsWriter &writer) const {
+                              SafetensorsWriter &writer,
+                              ControlChannel *job) const {
   const pb::Plan &proto = plan.proto();
-  if (backend.localRanks() != plan.ranks())
-    return Status::error("a dump needs all ranks in one process").in(path);
+  if (backend.localRanks() != plan.ranks() && !job)
+    return Status::error("a dump needs all ranks of the plan").in(path);
+  const bool writes = !job || job->rank() == 0;
   auto isDumped = [&](const pb::Parameter &parameter) {
     return plane == Plane::Weights || parameter.gradient_buffer_plus1() != 0;
   };
@@ -264,13 +294,17 @@ Status ParameterStore::gather(Backend &backend, Plane plane,
     for (int i = 0; isDumped(parameter) && i < parameter.tensors_size(); ++i)
       tensors.push_back(
           {plan.text(parameter.tensors(i).name()), tensorShape(parameter, i)});
-  GTP_ASSIGN_OR_RETURN(writer, SafetensorsWriter::create(path, tensors));
+  if (writes) {
+    GTP_ASSIGN_OR_RETURN(writer, SafetensorsWriter::create(path, tensors));
+  }
   std::vector<float> logical;
   for (const pb::Parameter &parameter : proto.parameters()) {
     if (!isDumped(parameter))
       continue;
     GTP_RETURN_IF_ERROR(
-        gatherParameter(plan, backend, parameter, plane, logical));
+        gatherParameter(plan, backend, job, parameter, plane, logical));
+    if (!writes)
+      continue;
     uint64_t rowElements = logical.size() / parameter.shape(0), at = 0;
     for (int i = 0; i < parameter.tensors_size(); ++i) {
       changeLayout(parameter, i, LayoutChange::ToCheckpoint,

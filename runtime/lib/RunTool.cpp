@@ -1,6 +1,7 @@
 //===- RunTool.cpp - gtp-run, but for main --------------------------------===//
 
 #include "gtp-rt/RunTool.h"
+#include "Job.h"
 #include "LoadedPlans.h"
 #include "StopSignal.h"
 #include "gtp-rt/Console.h"
@@ -9,8 +10,10 @@
 #include "gtp-rt/ParameterStore.h"
 #include "gtp-rt/TensorBoard.h"
 #include "gtp-rt/TrainLoop.h"
+#include "gtp/Plan/PlanFile.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 
@@ -90,7 +93,8 @@ static Status checkOutputs(const RunOptions &options,
 
 /// Everything that can be found wrong before memory is allocated.
 static StatusOr<std::unique_ptr<Inputs>>
-checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
+checkInputs(const RunOptions &options, const plan::pb::Plan &proto,
+            bool writes) {
   auto plan = RunPlan::create(proto);
   if (!plan.isOk())
     return std::move(plan).status().in(options.plan);
@@ -99,7 +103,7 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
     return std::move(store).status().in(options.plan);
   for (const std::string *output :
        {&options.metrics, &options.dumpGrads, &options.dumpWeights})
-    if (!output->empty())
+    if (writes && !output->empty())
       GTP_RETURN_IF_ERROR(checkWritable(*output));
   GTP_ASSIGN_OR_RETURN(std::optional<TrainingData> data,
                        openData(options, *plan));
@@ -123,50 +127,40 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto) {
   return inputs;
 }
 
-/// Whether the plan runs on GPUs; fails where it cannot and was asked to.
-static StatusOr<bool> choosesGpu(const RunOptions &options,
-                                 const GpuSupport *gpus) {
-  using Choice = RunOptions::BackendChoice;
-  // Delays are the host's.
-  if (options.backend == Choice::Host || options.hostJitter)
-    return false;
-  const bool asked = options.backend == Choice::Cuda;
-  if (asked && !gpus)
-    return Status::error(
-        "--backend=cuda: this gtp-run was built without CUDA; build it with "
-        "-DGTP_ENABLE_CUDA=ON, or run the plan on CPU threads with "
-        "--backend=host");
-  int count = gpus ? gpus->count() : 0;
-  if (asked && count == 0)
-    return Status::error("--backend=cuda: this process sees no GPU; "
-                         "--backend=host runs the plan on CPU threads");
-  return count > 0;
-}
-
 /// The backend, and what the summary says of where the ranks are.
 struct ChosenBackend {
   std::unique_ptr<Backend> backend;
   std::string where;
 };
 
-static StatusOr<ChosenBackend> createBackend(const RunOptions &options,
-                                             const plan::pb::Plan &plan,
-                                             const BackendFactory &createHost,
-                                             const GpuSupport *gpus) {
+/// `channel` is null but in a job.
+static StatusOr<ChosenBackend>
+createBackend(const RunOptions &options, const plan::pb::Plan &plan,
+              const Role &role, const BackendFactory &createHost,
+              const GpuSupport *gpus, ControlChannel *channel) {
   BackendOptions backendOptions;
   backendOptions.hostJitter = options.hostJitter;
   backendOptions.eager = options.eager;
   ChosenBackend chosen;
-  GTP_ASSIGN_OR_RETURN(bool onGpu, choosesGpu(options, gpus));
-  if (!onGpu) {
+  if (role.kind == Role::AllRanks) {
     GTP_ASSIGN_OR_RETURN(chosen.backend, createHost(plan, backendOptions));
     chosen.where = "as threads of the host backend";
     return chosen;
   }
+  CudaPlace place;
+  if (channel) {
+    place.rank = role.place->rank;
+    place.device = static_cast<int>(role.place->localRank);
+    place.exchange = [channel](const std::string &text) {
+      return channel->exchange(text);
+    };
+    place.jobHealth = [channel] { return channel->health(); };
+    chosen.where = "as processes, each ";
+  }
+  GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(place.device));
+  chosen.where += "on " + gpu;
   GTP_ASSIGN_OR_RETURN(chosen.backend,
-                       gpus->create(plan, backendOptions, 0, 0));
-  GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(0));
-  chosen.where = "on " + gpu;
+                       gpus->create(plan, backendOptions, place));
   return chosen;
 }
 
@@ -253,16 +247,31 @@ static Status runEvaluation(Console &console, const Inputs &inputs,
   return metrics ? metrics->write(found) : Status::ok();
 }
 
+/// Whether the run is to stop: in a job all ranks must do so after the same
+/// step, and the signal does not reach them at once.
+static bool isStopAgreed(const StopSignal &stop, ControlChannel *channel) {
+  if (!channel)
+    return stop.requested();
+  auto all = channel->exchange(stop.requested() ? "stop" : "");
+  // A job that has failed ends in its next step.
+  bool any = false;
+  for (size_t rank = 0; all.isOk() && rank < all->size(); ++rank)
+    any = any || !(*all)[rank].empty();
+  return any;
+}
+
 /// Trains, and makes the dumps appear.
 static Status runSteps(Console &console, const RunOptions &options,
-                       Inputs &inputs, Backend &backend) {
+                       Inputs &inputs, Backend &backend,
+                       ControlChannel *channel) {
+  const bool writes = !channel || channel->rank() == 0;
   std::optional<MetricsWriter> metrics;
-  if (!options.metrics.empty()) {
+  if (writes && !options.metrics.empty()) {
     GTP_ASSIGN_OR_RETURN(
         metrics, MetricsWriter::create(options.metrics, options.unchecked));
   }
   std::optional<TensorBoardWriter> events;
-  if (!options.tensorboard.empty()) {
+  if (writes && !options.tensorboard.empty()) {
     GTP_ASSIGN_OR_RETURN(events,
                          TensorBoardWriter::create(options.tensorboard));
   }
@@ -274,7 +283,7 @@ static Status runSteps(Console &console, const RunOptions &options,
     Progress progress(console, options.steps);
     StopSignal stop;
     TrainHooks hooks;
-    hooks.stopRequested = [&] { return stop.requested(); };
+    hooks.stopRequested = [&] { return isStopAgreed(stop, channel); };
     hooks.explainNonFinite = [&] {
       return inputs.store.explainNonFinite(backend);
     };
@@ -287,7 +296,7 @@ static Status runSteps(Console &console, const RunOptions &options,
     if (!options.dumpGrads.empty())
       hooks.lastGradients = [&] {
         return inputs.store.gather(backend, ParameterStore::Plane::Gradients,
-                                   options.dumpGrads, gradients);
+                                   options.dumpGrads, gradients, channel);
       };
     if (inputs.evalData)
       hooks.evaluate = [&] {
@@ -308,8 +317,11 @@ static Status runSteps(Console &console, const RunOptions &options,
                    " of " + std::to_string(options.steps));
   }
   if (!options.dumpWeights.empty())
-    GTP_RETURN_IF_ERROR(inputs.store.gather(
-        backend, ParameterStore::Plane::Weights, options.dumpWeights, weights));
+    GTP_RETURN_IF_ERROR(
+        inputs.store.gather(backend, ParameterStore::Plane::Weights,
+                            options.dumpWeights, weights, channel));
+  if (!writes)
+    return Status::ok();
   if (!options.dumpGrads.empty()) {
     GTP_RETURN_IF_ERROR(gradients.commit());
     console.line("gradients " + options.dumpGrads);
@@ -321,8 +333,95 @@ static Status runSteps(Console &console, const RunOptions &options,
   return Status::ok();
 }
 
+/// All but the path of the plan, which may differ from machine to machine.
+static std::string commandLineText(int argc, const char *const *argv,
+                                   const std::string &plan) {
+  std::string text;
+  for (int i = 1; i < argc; ++i)
+    if (argv[i] != plan)
+      text += (text.empty() ? "" : " ") + std::string(argv[i]);
+  return text;
+}
+
+static std::string hashText(const plan::pb::Plan &plan) {
+  plan::PlanHash hash = plan::hashPlan(plan);
+  char text[40];
+  std::snprintf(text, sizeof text, "%016lx%016lx",
+                static_cast<unsigned long>(hash.high),
+                static_cast<unsigned long>(hash.low));
+  return text;
+}
+
+/// Tells the other ranks of a job what has failed here.
+static void reportFailure(ControlChannel &channel, const Status &status) {
+  std::string text = status.message();
+  // Other ranks' failures come back by their name.
+  if (text.rfind("rank ", 0) != 0)
+    text = "rank " + std::to_string(channel.rank()) + ": " + text;
+  channel.fail(text);
+}
+
+/// What one process of a run does, once its plan is loaded and checked.
+static Status runPlan(Console &console, const RunOptions &options,
+                      const plan::pb::Plan &plan, const std::string &checked,
+                      const Role &role, const BackendFactory &createHost,
+                      const GpuSupport *gpus, ControlChannel *channel) {
+  GTP_ASSIGN_OR_RETURN(std::unique_ptr<Inputs> inputs,
+                       checkInputs(options, plan, role.writes()));
+  auto chosen = createBackend(options, plan, role, createHost, gpus, channel);
+  if (!chosen.isOk())
+    return std::move(chosen).status().in(options.plan);
+  if (channel)
+    channel->setProgress([&] { return chosen->backend->progress(); });
+  printSummary(console, options, inputs->plan, checked, chosen->where);
+  printData(console, options, inputs->data);
+  printEvalData(console, options, *inputs);
+  if (role.writes())
+    printSkipped(console, options, inputs->weights);
+  Status status =
+      runSteps(console, options, *inputs, *chosen->backend, channel);
+  if (channel)
+    channel->setProgress(nullptr);
+  // Before the backend goes, which may wait for other ranks.
+  if (!status.isOk() && channel)
+    reportFailure(*channel, status);
+  // The backends of a job end together.
+  if (status.isOk() && channel)
+    GTP_RETURN_IF_ERROR(channel->exchange("trained").status());
+  return status;
+}
+
+/// A rank of a job: agrees with the others, runs, and tells them if it fails.
+static Status runRank(Console &console, const RunOptions &options,
+                      const plan::pb::Plan &plan, const std::string &checked,
+                      const Role &role, const GpuSupport *gpus,
+                      const std::string &commandLine) {
+  GTP_ASSIGN_OR_RETURN(std::unique_ptr<ControlChannel> channel,
+                       ControlChannel::open(*role.place));
+  auto attempt = [&] {
+    GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(static_cast<int>(
+                                              role.place->localRank)));
+    GTP_RETURN_IF_ERROR(agree(*channel, hashText(plan), commandLine, gpu));
+    return runPlan(console, options, plan, checked, role, nullptr, gpus,
+                   channel.get());
+  };
+  Status status = attempt();
+  if (status.isOk())
+    return channel->finish();
+  reportFailure(*channel, status);
+  std::string reason = channel->health().message();
+  std::fprintf(stderr, "%sgtp-run: error: %s\n", console.prefix(),
+               reason.c_str());
+  std::fflush(nullptr);
+  // The news is on its way to the others; whatever this process still has to
+  // do with them or with its GPU might never end.
+  channel.reset();
+  std::_Exit(1);
+}
+
 static Status run(Console &console, const RunOptions &options,
-                  const BackendFactory &createHost, const GpuSupport *gpus) {
+                  const BackendFactory &createHost, const GpuSupport *gpus,
+                  int argc, const char *const *argv) {
   GTP_ASSIGN_OR_RETURN(LoadedPlans plans, LoadedPlans::load(options));
   GTP_ASSIGN_OR_RETURN(std::string checked, plans.check(options));
   if (options.verifyOnly) {
@@ -330,16 +429,23 @@ static Status run(Console &console, const RunOptions &options,
     return Status::ok();
   }
   GTP_RETURN_IF_ERROR(plans.checkOnePlan(options));
-  GTP_ASSIGN_OR_RETURN(std::unique_ptr<Inputs> inputs,
-                       checkInputs(options, plans.plan()));
-  auto chosen = createBackend(options, plans.plan(), createHost, gpus);
-  if (!chosen.isOk())
-    return std::move(chosen).status().in(options.plan);
-  printSummary(console, options, inputs->plan, checked, chosen->where);
-  printData(console, options, inputs->data);
-  printEvalData(console, options, *inputs);
-  printSkipped(console, options, inputs->weights);
-  return runSteps(console, options, *inputs, *chosen->backend);
+  auto summary = RunPlan::create(plans.plan());
+  if (!summary.isOk())
+    return std::move(summary).status().in(options.plan);
+  auto role = chooseRole(options, summary->ranks(), gpus, std::getenv);
+  if (!role.isOk())
+    return std::move(role).status().in(options.plan);
+  if (role->kind == Role::Launcher) {
+    // What is wrong with the inputs is said once.
+    GTP_RETURN_IF_ERROR(checkInputs(options, plans.plan(), true).status());
+    return launchRanks(summary->ranks(), argv);
+  }
+  if (!role->place)
+    return runPlan(console, options, plans.plan(), checked, *role, createHost,
+                   gpus, nullptr);
+  console.setQuiet(!role->writes());
+  return runRank(console, options, plans.plan(), checked, *role, gpus,
+                 commandLineText(argc, argv, options.plan));
 }
 
 int gtp::rt::runTool(int argc, const char *const *argv,
@@ -355,7 +461,7 @@ int gtp::rt::runTool(int argc, const char *const *argv,
   Status status = Status::ok();
   try {
     if (!line->text)
-      status = run(console, line->options, createHost, gpus);
+      status = run(console, line->options, createHost, gpus, argc, argv);
   } catch (const std::bad_alloc &) {
     status =
         Status::error("not enough memory for the run").in(line->options.plan);

@@ -12,10 +12,7 @@ int main(int argc, char **argv) {
   GpuSupport gpus;
   gpus.count = countGpus;
   gpus.describe = describeGpu;
-  gpus.create = [](const gtp::plan::pb::Plan &plan,
-                   const BackendOptions &options, uint64_t rank, int device) {
-    return createCudaBackend(plan, options, {rank, device});
-  };
+  gpus.create = createCudaBackend;
   return runTool(argc, argv, createHostBackend, &gpus);
 #else
   return runTool(argc, argv, createHostBackend);

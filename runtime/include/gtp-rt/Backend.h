@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace gtp::rt {
 
@@ -52,6 +53,10 @@ public:
   /// it).
   virtual Status runStep(uint32_t program,
                          const std::function<Status()> &beforeUpdate) = 0;
+
+  /// What has been completed last, a line a stream that begins with a newline;
+  /// any thread may ask while a step runs. Empty where nobody can know.
+  virtual std::string progress() const { return ""; }
 };
 
 /// All ranks as threads of this process, float32 (see docs/architecture.md).

@@ -17,6 +17,9 @@ class Console {
 public:
   explicit Console(bool unchecked) : unchecked(unchecked) {}
 
+  /// A quiet one prints nothing: of a job, one process speaks for all.
+  void setQuiet(bool value) { quiet = value; }
+
   void line(const std::string &text);
   /// On a terminal, replaces the unfinished last line; elsewhere nothing.
   void status(const std::string &text);
@@ -31,7 +34,7 @@ public:
 private:
   void flush();
 
-  bool unchecked;
+  bool unchecked, quiet = false;
   int failure = 0; ///< errno of the first write that failed
   bool terminal = detectTerminal();
   bool hasStatus = false;

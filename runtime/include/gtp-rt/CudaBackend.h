@@ -5,7 +5,9 @@
 
 #include "gtp-rt/Backend.h"
 
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace gtp::rt {
 
@@ -13,12 +15,18 @@ namespace gtp::rt {
 struct CudaPlace {
   uint64_t rank = 0;
   int device = 0; ///< of those that the process sees
+  /// Every rank's text, by rank; needed for a plan with collectives, whose
+  /// ranks are processes that set up together.
+  std::function<StatusOr<std::vector<std::string>>(const std::string &)>
+      exchange;
+  /// Fails when another rank has; looked at while a step runs. May be empty.
+  std::function<Status()> jobHealth;
 };
 
 /// GPUs that this process sees; 0 where there is no driver.
 int countGpus();
-/// "NVIDIA H200, driver 13.0, cuBLASLt 13.1.0": what must be equal on all ranks
-/// for them to compute the same.
+/// "NVIDIA H200, driver for CUDA 13.0, cuBLASLt 13.1.0, NCCL 2.28.9": what must
+/// be equal on all ranks for them to compute the same.
 StatusOr<std::string> describeGpu(int device);
 
 /// One rank on one GPU, float32 (see docs/architecture.md). Fails when the plan

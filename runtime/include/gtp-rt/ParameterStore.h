@@ -10,6 +10,7 @@
 #define GTP_RT_PARAMETERSTORE_H
 
 #include "gtp-rt/Backend.h"
+#include "gtp-rt/ControlChannel.h"
 #include "gtp-rt/RunPlan.h"
 #include "gtp-rt/WeightSource.h"
 
@@ -33,9 +34,10 @@ public:
     Gradients ///< reduced, before clipping
   };
   /// Writes all parameters of the plan as float32 to a safetensors file that
-  /// the caller commits.
+  /// the caller commits. Where ranks are processes of a job, all of them call
+  /// it, and rank 0 writes what the others send.
   Status gather(Backend &backend, Plane plane, const std::string &path,
-                SafetensorsWriter &writer) const;
+                SafetensorsWriter &writer, ControlChannel *job = nullptr) const;
 
   /// How many of the reduced gradients that ranks of this process hold are not
   /// finite, and the first: "2 of 9 gradients are not finite, first that of

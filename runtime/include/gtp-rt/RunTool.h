@@ -4,6 +4,7 @@
 #define GTP_RT_RUNTOOL_H
 
 #include "gtp-rt/Backend.h"
+#include "gtp-rt/CudaBackend.h"
 
 #include <functional>
 #include <memory>
@@ -19,10 +20,9 @@ struct GpuSupport {
   std::function<int()> count; ///< GPUs that this process sees
   /// What must be equal on all ranks for them to compute the same.
   std::function<StatusOr<std::string>(int device)> describe;
-  /// Makes the backend of a rank on a device.
-  std::function<StatusOr<std::unique_ptr<Backend>>(const plan::pb::Plan &,
-                                                   const BackendOptions &,
-                                                   uint64_t rank, int device)>
+  /// Makes the backend of a rank: `createCudaBackend`.
+  std::function<StatusOr<std::unique_ptr<Backend>>(
+      const plan::pb::Plan &, const BackendOptions &, const CudaPlace &)>
       create;
 };
 

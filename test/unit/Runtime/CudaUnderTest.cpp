@@ -9,7 +9,9 @@ using namespace gtp;
 
 std::unique_ptr<rt::Backend>
 gtp::test::backendUnderTest(const plan::pb::Plan &plan, uint64_t rank) {
-  auto backend = rt::createCudaBackend(plan, {}, {rank, 0});
+  rt::CudaPlace place;
+  place.rank = rank;
+  auto backend = rt::createCudaBackend(plan, {}, place);
   if (!backend.isOk()) {
     ADD_FAILURE() << backend.message();
     std::abort();
