@@ -13,7 +13,8 @@ static Status needsFloat32(const std::string &what) {
   return Status::error("the cuda backend runs float32 plans; this plan " +
                        what +
                        " bf16: compile with --dtype=f32 and without bf16 in "
-                       "--grad-dtype and --reduce-dtype");
+                       "--grad-dtype, --reduce-dtype and --state-dtype, or "
+                       "run with --backend=host");
 }
 
 Status CudaTarget::checkHeader(const pb::Plan &plan) {

@@ -8,6 +8,7 @@
 
 #include "BackendUnderTest.h"
 #include "HostPlan.h"
+#include "gtp-rt/CudaBackend.h"
 
 #include <cmath>
 
@@ -282,6 +283,39 @@ TEST_F(CudaAgainstHost, Loss) {
       .number(1)
       .result({500, 50257})
       .compare(1e-5);
+}
+
+/// What the kernels' cases leave out for CUDA.
+TEST_F(CudaAgainstHost, RefusesByName) {
+  auto refusal = [](const pb::Plan &plan) {
+    return rt::createCudaBackend(plan, {}, {}).status().message();
+  };
+  auto x = [](HostPlan &plan, pb::DType type) {
+    return operand(plan.buffer(64), type, {16});
+  };
+  HostPlan narrow;
+  narrow.kernel(
+      narrow.region(pb::Region::ONCE), 0, "mul",
+      {x(narrow, pb::BF16), x(narrow, pb::BF16), x(narrow, pb::BF16)});
+  EXPECT_NE(refusal(narrow.plan)
+                .find("the cuda backend runs float32 plans; this plan has "
+                      "operands or reductions in bf16: compile with "
+                      "--dtype=f32"),
+            std::string::npos)
+      << refusal(narrow.plan);
+
+  HostPlan mean;
+  pb::Kernel *loss =
+      mean.kernel(mean.region(pb::Region::ONCE), 0, "cross_entropy",
+                  {operand(mean.buffer(4 * 2 * 3 * 5), pb::F32, {2, 3, 5}),
+                   operand(mean.buffer(4 * 2 * 3), pb::I32, {2, 3}),
+                   operand(mean.buffer(8), pb::I64, {}),
+                   operand(mean.buffer(4), pb::F32, {})});
+  mean.attribute(loss, "sequence_mean")->set_i(1);
+  EXPECT_NE(refusal(mean.plan).find(
+                "mean over tokens only; compile with --loss=token-mean"),
+            std::string::npos)
+      << refusal(mean.plan);
 }
 
 /// Three streams, a dependency between each two, in a body of three iterations:

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 using namespace gtp;
 
 std::unique_ptr<rt::Backend>
@@ -19,7 +21,15 @@ gtp::test::backendUnderTest(const plan::pb::Plan &plan, uint64_t rank) {
   return std::move(*backend);
 }
 
-bool gtp::test::isComplete() { return false; }
+bool gtp::test::isComplete() {
+  // CudaAgainstHost.RefusesByName is what tests these here.
+  static const bool complete = [] {
+    std::puts("[ SKIPPED  ] cases of bfloat16, of masters in two halves and of "
+              "means over sequences: the cuda backend refuses them");
+    return false;
+  }();
+  return complete;
+}
 
 std::string gtp::test::whyNotHere() {
   return rt::countGpus() > 0 ? "" : "this machine has no GPU";

@@ -1,12 +1,16 @@
 //===- JobTest.cpp - Which rank a process is, and how ranks talk ----------===//
 
+#include "Job.h"
+#include "ControlSocket.h"
 #include "gtp-rt/ControlChannel.h"
 #include "gtp-rt/JobPlace.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <map>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -16,12 +20,18 @@ using namespace gtp::rt;
 
 namespace {
 
-StatusOr<std::optional<JobPlace>>
-placeOf(const std::map<std::string, std::string> &variables) {
-  return jobPlace([&](const char *name) -> const char * {
+using Variables = std::map<std::string, std::string>;
+
+/// `variables` must outlive it.
+Environment environmentOf(const Variables &variables) {
+  return [&](const char *name) -> const char * {
     auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
-  });
+  };
+}
+
+StatusOr<std::optional<JobPlace>> placeOf(const Variables &variables) {
+  return jobPlace(environmentOf(variables));
 }
 
 TEST(JobPlace, ComesFromLaunchers) {
@@ -81,15 +91,57 @@ TEST(JobPlace, NamesWhatIsMissing) {
             "MASTER_PORT=0: expected a port, 1 to 65535");
 }
 
+/// The role of a process that sees `count` GPUs, for a plan of `ranks` ranks.
+StatusOr<Role> roleOf(const Variables &variables, uint64_t ranks, int count) {
+  GpuSupport gpus;
+  gpus.count = [count] { return count; };
+  return chooseRole(RunOptions(), ranks, &gpus, environmentOf(variables));
+}
+
+Variables rankOf(int rank, int size) {
+  return {{"RANK", std::to_string(rank)},
+          {"WORLD_SIZE", std::to_string(size)},
+          {"LOCAL_RANK", std::to_string(rank)},
+          {"MASTER_ADDR", "127.0.0.1"}};
+}
+
+TEST(Role, IsOfThePlanTheGpusAndTheJob) {
+  EXPECT_EQ(roleOf({}, 2, 0)->kind, Role::AllRanks);
+  EXPECT_EQ(roleOf({}, 1, 1)->kind, Role::OneRank);
+  EXPECT_EQ(roleOf({}, 2, 2)->kind, Role::Launcher);
+  auto second = roleOf(rankOf(1, 2), 2, 2);
+  ASSERT_TRUE(second.isOk()) << second.message();
+  EXPECT_EQ(second->kind, Role::OneRank);
+  EXPECT_FALSE(second->writes());
+}
+
+TEST(Role, NamesWhatDoesNotFit) {
+  EXPECT_EQ(roleOf(rankOf(1, 2), 2, 0).message(),
+            "the environment makes this process rank 1 of 2, and a process a "
+            "rank needs GPUs, which this run has not; start gtp-run once, "
+            "without a launcher, and the host backend runs all ranks in it");
+  EXPECT_EQ(roleOf(rankOf(1, 2), 4, 2).message(),
+            "the plan has 4 ranks and the job 2 processes; start one for each "
+            "rank");
+  EXPECT_EQ(roleOf(rankOf(1, 2), 2, 1).message(),
+            "rank 1 is process 1 of its machine, which has 1 GPUs; start at "
+            "most one a GPU");
+}
+
+/// A port of this program's own.
+uint16_t nextPort() {
+  static std::atomic<uint16_t> port{
+      static_cast<uint16_t>(20000 + getpid() % 9000)};
+  return ++port;
+}
+
 /// Ranks as threads; each runs `body` with its channel.
 void runJob(uint64_t size, const ChannelOptions &options,
             const std::function<void(std::unique_ptr<ControlChannel>)> &body) {
-  static std::atomic<uint16_t> port{
-      static_cast<uint16_t>(20000 + getpid() % 9000)};
   JobPlace place;
   place.size = size;
   place.address = "127.0.0.1";
-  place.port = ++port;
+  place.port = nextPort();
   std::vector<std::thread> threads;
   for (uint64_t rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank, place]() mutable {
@@ -160,6 +212,77 @@ TEST(ControlChannel, ARankThatEndsOrHangsIsNamed) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
   });
   EXPECT_EQ(hangs, 2);
+}
+
+TEST(ControlChannel, RanksThatDifferAreNamed) {
+  runJob(2, {}, [](std::unique_ptr<ControlChannel> channel) {
+    bool first = channel->rank() == 0;
+    EXPECT_TRUE(agree(*channel, "p", "--steps=1", "gpu").isOk());
+    EXPECT_EQ(agree(*channel, first ? "p" : "q", "--steps=1", "gpu").message(),
+              "rank 1 has another plan than rank 0: 'q' and 'p'; all ranks "
+              "must have the same");
+    Status finished = channel->finish();
+    EXPECT_TRUE(finished.isOk()) << finished.message();
+  });
+}
+
+TEST(ControlSocket, NamesWhoDidNotConnect) {
+  EXPECT_EQ(acceptRanks("127.0.0.1", nextPort(), 3, 1).status().message(),
+            "these ranks have not connected to rank 0 within 1 seconds: 1, 2");
+  JobPlace place;
+  place.rank = 1;
+  place.size = 2;
+  place.address = "127.0.0.1";
+  place.port = nextPort();
+  EXPECT_EQ(connectToRoot(place, 1).status().message(),
+            "rank 1 cannot connect to rank 0 at 127.0.0.1:" +
+                std::to_string(place.port) + " within 1 seconds");
+}
+
+TEST(ControlSocket, ATakenPortIsNamed) {
+  int handle = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto *where = reinterpret_cast<sockaddr *>(&address);
+  ASSERT_EQ(bind(handle, where, size), 0);
+  ASSERT_EQ(listen(handle, 1), 0);
+  ASSERT_EQ(getsockname(handle, where, &size), 0);
+  uint16_t port = ntohs(address.sin_port);
+  EXPECT_EQ(acceptRanks("127.0.0.1", port, 2, 1).status().message(),
+            "rank 0 cannot listen on port " + std::to_string(port) +
+                ": Address already in use; set MASTER_PORT to a free one");
+  close(handle);
+}
+
+TEST(ControlSocket, ALostConnectionIsAnError) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  ControlSocket left(ends[0]);
+  EXPECT_TRUE(left.send({Message::Text, "x"}).isOk());
+  close(ends[1]);
+  EXPECT_EQ(left.send({Message::Text, "x"}).message(),
+            "the connection to another rank is lost");
+}
+
+/// What LaunchRanks.StartsThemAll starts this program for.
+TEST(LaunchedRank, DISABLED_EndsAsItsNumberSays) {
+  const char *rank = std::getenv("RANK");
+  const char *size = std::getenv("WORLD_SIZE");
+  ASSERT_TRUE(rank && size && std::getenv("MASTER_PORT"));
+  std::_Exit(std::string(size) == "3" && std::string(rank) == "1" ? 7 : 0);
+}
+
+TEST(LaunchRanks, StartsThemAllAndNamesTheFirstThatFails) {
+  const char *const argv[] = {
+      "ranks", "--gtest_also_run_disabled_tests",
+      "--gtest_filter=LaunchedRank.DISABLED_EndsAsItsNumberSays", nullptr};
+  Status two = launchRanks(2, argv);
+  EXPECT_TRUE(two.isOk()) << two.message();
+  EXPECT_EQ(launchRanks(3, argv).message(), "rank 1 ended with exit code 7");
+  EXPECT_EQ(launchRanks(2000, argv).message(),
+            "the plan has 2000 ranks; this starts up to 1024 on one machine");
 }
 
 } // namespace
