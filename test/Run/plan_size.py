@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """A large plan: time, memory, bytes, and that neither microbatches nor ranks grow it."""
 import os
-import statistics
 import subprocess
-import time
 
 import gtp
 
@@ -19,22 +17,22 @@ class Case:
         self.plan = tools.scratch / f"{name}.gtpplan"
         self.command = [str(tools.bin / "gtp-opt"), str(CONFIG), *COMMON, *options, "--emit=plan",
                         "-o", str(self.plan)]
+        # Seconds of processors: what else the machine does matters little to them.
         self.seconds, self.peak = [], 0
 
     def compile(self):
-        begin = time.monotonic()
         child = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True)
         errors = child.stderr.read()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = status
         if status != 0:
             raise gtp.Failed(errors[-2000:])
-        self.seconds.append(time.monotonic() - begin)
+        self.seconds.append(usage.ru_utime + usage.ru_stime)
         self.peak = max(self.peak, usage.ru_maxrss)
 
     @property
-    def median(self):
-        return statistics.median(self.seconds)
+    def least(self):
+        return min(self.seconds)
 
     @property
     def bytes(self):
@@ -57,14 +55,15 @@ def body(tools, report, arguments):
 
     def budget():
         case = cases["one microbatch"]
-        if case.median > 12 or case.peak > 2 * 1024 * 1024:
-            raise gtp.Failed(f"{case.median:.1f} s and {case.peak // 1024} MiB, at most 12 s and 2048 MiB")
-        return f"{case.median:.1f} s, {case.peak // 1024} MiB, {case.bytes} bytes"
+        if case.least > 12 or case.peak > 2 * 1024 * 1024:
+            raise gtp.Failed(f"{case.least:.1f} processor seconds and {case.peak // 1024} MiB, at most 12 s and 2048 MiB")
+        return f"{case.least:.1f} s, {case.peak // 1024} MiB, {case.bytes} bytes"
 
     def ratio(small, large, bytes_limit):
         a, b = cases[small], cases[large]
-        size, seconds = b.bytes / a.bytes - 1, b.median / a.median - 1
-        text = f"bytes {a.bytes} {b.bytes} ({size:+.1%}), seconds {a.median:.2f} {b.median:.2f} ({seconds:+.1%})"
+        size, seconds = b.bytes / a.bytes - 1, b.least / a.least - 1
+        text = (f"bytes {a.bytes} {b.bytes} ({size:+.1%}), "
+                f"processor seconds {a.least:.2f} {b.least:.2f} ({seconds:+.1%})")
         if abs(size) >= bytes_limit or abs(seconds) >= 0.20:
             raise gtp.Failed(text)
         return text
