@@ -19,8 +19,8 @@ MODELS = {
     "llama-tied": dict(BASE, model_type="llama", tie_word_embeddings=True),
     "qwen3": dict(BASE, model_type="qwen3", tie_word_embeddings=False),
 }
-# One model of each further family, on fewer meshes: what differs from llama is in the ops,
-# which unit tests cover, not in how weights are cut.
+# One model of each further family, on fewer meshes unless --all is given: what differs from
+# llama is in the ops, which unit tests cover, not in how weights are cut.
 SMALL = dict(vocab_size=VOCABULARY, hidden_size=70, intermediate_size=113, num_hidden_layers=2,
              num_attention_heads=7, max_position_embeddings=64, rms_norm_eps=1e-5,
              initializer_range=0.1)
@@ -149,6 +149,10 @@ def body(tools, report, arguments):
     cases = [(model, MESHES, MICROBATCHES) for model in MODELS]
     cases += [(model, FAMILY_MESHES, FAMILY_MICROBATCHES) for model in [*FAMILIES, *VARIANTS]]
     cases += [(model, LOSS_MESHES, LOSS_MICROBATCHES) for model in LOSSES]
+    if arguments.all:
+        cases = [(model, MESHES, MICROBATCHES) for model, _, _ in cases]
+    if arguments.models:
+        cases = [case for case in cases if case[0] in arguments.models.split(",")]
     for model, meshes, counts in cases:
         for dp, degree in meshes:
             for microbatches in counts:
@@ -161,5 +165,10 @@ def body(tools, report, arguments):
                 report.case(f"{name} 20 losses", lambda: grid.losses(*mesh))
 
 
+def options(parser):
+    parser.add_argument("--all", action="store_true", help="every model on every mesh")
+    parser.add_argument("--models", help="only these, with commas between them")
+
+
 if __name__ == "__main__":
-    gtp.main("Every mesh against one rank, float32", body)
+    gtp.main("Every mesh against one rank, float32", body, options)
