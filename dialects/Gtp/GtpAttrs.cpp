@@ -333,6 +333,9 @@ LogicalResult PlacementAttr::verify(EmitError emitError, MeshAttr mesh,
 LogicalResult PlacementAttr::verifyEncoding(ArrayRef<int64_t> shape,
                                             Type elementType,
                                             EmitError emitError) const {
+  // After an error in the type the parser asks all the same.
+  if (!elementType)
+    return failure();
   // E1
   if (shape.size() != getDims().size())
     return emitError() << "placement has " << getDims().size()
