@@ -178,3 +178,11 @@ func.func private @release() attributes {gtp.release_before = 4 : i64}
 // Dim C4
 // expected-error @below {{granule 4 without storage axes}}
 #dim = #gtp.dim<8 stored () granule 4>
+
+// -----
+
+// An element type that does not parse has its own error, and no other.
+#mesh = #gtp.mesh<dp = 1, gtp = 2>
+#placement = #gtp.placement<#mesh, []>
+// expected-error @below {{expected non-function type}}
+func.func private @noElementType() -> tensor<, #placement>
