@@ -183,6 +183,6 @@ func.func private @release() attributes {gtp.release_before = 4 : i64}
 
 // An element type that does not parse has its own error, and no other.
 #mesh = #gtp.mesh<dp = 1, gtp = 2>
-#placement = #gtp.placement<#mesh, []>
+#placement = #gtp.placement<#mesh, [], sum (gtp) in f32>
 // expected-error @below {{expected non-function type}}
 func.func private @noElementType() -> tensor<, #placement>
