@@ -7,6 +7,7 @@
 
 #include "gtp/Analysis/PlanTimeline.h"
 
+#include "gtp/Plan/Iteration.h"
 #include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
 
@@ -141,21 +142,6 @@ struct Walker {
   int64_t freeSince = 0;
 };
 
-bool runsIn(const pb::Operation &op, uint64_t iteration, uint64_t repeat) {
-  switch (op.when()) {
-  case pb::Operation::FIRST:
-    return iteration == 0;
-  case pb::Operation::NOT_FIRST:
-    return iteration != 0;
-  case pb::Operation::LAST:
-    return iteration + 1 == repeat;
-  case pb::Operation::NOT_LAST:
-    return iteration + 1 != repeat;
-  default:
-    return true;
-  }
-}
-
 } // namespace
 
 void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
@@ -168,7 +154,7 @@ void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
   std::vector<std::optional<uint32_t>> recorder(region.events());
   for (uint32_t i = 0; i < count; ++i) {
     const pb::Operation &op = region.operations(static_cast<int>(i));
-    if (!runsIn(op, run.iteration, region.repeat()))
+    if (!runsIn(op.when(), run.iteration, region.repeat()))
       continue;
     costs[i] = costOf(op);
     streams[op.stream()].operations.push_back(i);

@@ -4,12 +4,12 @@
 
 #include "Check.h"
 
+#include "gtp/Support/RoundUp.h"
+
 #include <cstring>
 
 using namespace gtp;
 using namespace gtp::rt::cuda;
-
-static uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 Context::~Context() {
   for (cudaStream_t stream : streams)
@@ -64,7 +64,7 @@ bool Context::findConstant(const void *key, uint64_t variant,
 uint64_t Context::constantBytes() const {
   uint64_t bytes = 0;
   for (const std::vector<float> &values : constants)
-    bytes += roundUp(values.size() * sizeof(float));
+    bytes += roundUp(values.size() * sizeof(float), 256);
   return bytes;
 }
 
@@ -73,7 +73,7 @@ Status Context::uploadConstants(std::byte *memory) {
     uint64_t bytes = values.size() * sizeof(float);
     GTP_CUDA(cudaMemcpy(memory, values.data(), bytes, cudaMemcpyHostToDevice));
     addresses.push_back(reinterpret_cast<const float *>(memory));
-    memory += roundUp(bytes);
+    memory += roundUp(bytes, 256);
     values = {};
   }
   return Status::ok();

@@ -9,6 +9,7 @@
 #include "NcclRunner.h"
 
 #include "gtp/Plan/Layout.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <chrono>
 #include <set>
@@ -107,14 +108,12 @@ static bool hasCollectives(const Code &code) {
   return false;
 }
 
-static uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
-
 Status CudaBackend::allocate() {
   Context &context = state->context;
   const Code &code = state->code;
   const std::set<uint32_t> streams = kernelStreams(code);
-  const uint64_t workspace = roundUp(context.workspaceBytes());
-  const uint64_t arena = roundUp(code.arenaBytes);
+  const uint64_t workspace = roundUp(context.workspaceBytes(), 256);
+  const uint64_t arena = roundUp(code.arenaBytes, 256);
   const uint64_t staging =
       state->collectives ? state->collectives->stagingBytes() : 0;
   const uint64_t bytes = arena + streams.size() * workspace + staging +

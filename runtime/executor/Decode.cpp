@@ -2,6 +2,7 @@
 
 #include "Program.h"
 
+#include "gtp/Plan/Iteration.h"
 #include "gtp/Plan/KernelRegistry.h"
 #include "gtp/Plan/Layout.h"
 
@@ -370,18 +371,7 @@ StatusOr<uint32_t> gtp::rt::updateRegion(const Code &code, uint32_t program) {
 }
 
 bool Operation::runsIn(uint64_t iteration, uint64_t repeat) const {
-  switch (when) {
-  case pb::Operation::FIRST:
-    return iteration == 0;
-  case pb::Operation::NOT_FIRST:
-    return iteration != 0;
-  case pb::Operation::LAST:
-    return iteration + 1 == repeat;
-  case pb::Operation::NOT_LAST:
-    return iteration + 1 != repeat;
-  default:
-    return true;
-  }
+  return plan::runsIn(when, iteration, repeat);
 }
 
 std::string gtp::rt::describePlace(const pb::Plan &plan, uint64_t program,

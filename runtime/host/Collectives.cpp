@@ -3,6 +3,7 @@
 #include "Collectives.h"
 #include "RaceAnnotations.h"
 #include "gtp/Support/BFloat16.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,13 +14,14 @@ using namespace gtp::rt::host;
 namespace pb = gtp::plan::pb;
 using pb::Collective;
 
-static uint64_t roundUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+/// The sums of each member start on a line of their own.
+static constexpr uint64_t kCacheLine = 64;
 
 uint64_t gtp::rt::host::scratchBytes(const CollectiveSpec &spec) {
   uint64_t bytes = 0;
   if (spec.kind == Collective::ALL_REDUCE)
     for (uint64_t count : spec.counts)
-      bytes += roundUp(count * plan::dtypeSize(spec.type));
+      bytes += roundUp(count * plan::dtypeSize(spec.type), kCacheLine);
   return bytes;
 }
 
@@ -206,7 +208,7 @@ Status CollectiveGroup::run(const CollectiveSpec &spec, uint64_t identity,
       // Everybody reduces a piece for all.
       uint64_t begin = count * me / size, end = count * (me + 1) / size;
       reduce(spec, i, begin, end - begin, shared + begin * elementBytes, false);
-      shared += roundUp(count * elementBytes);
+      shared += roundUp(count * elementBytes, kCacheLine);
       break;
     }
     }
@@ -218,7 +220,7 @@ Status CollectiveGroup::run(const CollectiveSpec &spec, uint64_t identity,
     shared = scratch.data();
     for (size_t i = 0; i < spec.counts.size(); ++i) {
       deliver(spec.type, shared, spec.counts[i], destinations[i]);
-      shared += roundUp(spec.counts[i] * elementBytes);
+      shared += roundUp(spec.counts[i] * elementBytes, kCacheLine);
     }
   }
   mine.busy.store(false, std::memory_order_relaxed);

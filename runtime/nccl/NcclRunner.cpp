@@ -12,6 +12,7 @@
 #include "Check.h"
 #include "Launch.h"
 #include "gtp/Plan/Operand.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -38,8 +39,6 @@ static Status check(ncclResult_t result, ncclComm_t comm, const char *call) {
 
 /// An all-reduce up to this many bytes goes to every rank whole.
 static constexpr uint64_t kSmall = uint64_t(256) << 10;
-
-static uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 namespace {
 
@@ -71,12 +70,13 @@ struct Reduction {
   uint64_t length(uint32_t rank) const { return begin(rank + 1) - begin(rank); }
   /// Bytes between what two ranks send.
   uint64_t slotBytes() const {
-    return roundUp((goesWhole() ? count : (count + size - 1) / size) *
-                   elementBytes);
+    return roundUp(
+        (goesWhole() ? count : (count + size - 1) / size) * elementBytes, 256);
   }
   /// Slots of all ranks, then the sum of an all-reduce that adds.
   uint64_t stagingBytes() const {
-    return size * slotBytes() + (scatters ? 0 : roundUp(count * elementBytes));
+    return size * slotBytes() +
+           (scatters ? 0 : roundUp(count * elementBytes, 256));
   }
 };
 
@@ -243,6 +243,18 @@ Status NcclRunner::gather(const Communicator &c, const Operation &operation,
   return Status::ok();
 }
 
+/// Sends bytes to a peer and receives others, of either as many as there are.
+static Status exchange(ncclComm_t comm, uint32_t peer, const std::byte *from,
+                       uint64_t sent, std::byte *to, uint64_t received,
+                       cudaStream_t stream) {
+  const int rank = static_cast<int>(peer);
+  if (sent)
+    GTP_NCCL(ncclSend(from, sent, ncclUint8, rank, comm, stream));
+  if (received)
+    GTP_NCCL(ncclRecv(to, received, ncclUint8, rank, comm, stream));
+  return Status::ok();
+}
+
 /// Sends every rank what it sums, and receives what this one does.
 Status NcclRunner::swapPieces(const Communicator &c, const Operation &operation,
                               const Argument *sources,
@@ -259,12 +271,8 @@ Status NcclRunner::swapPieces(const Communicator &c, const Operation &operation,
       uint64_t out = (whole ? r.count : r.length(peer)) * r.elementBytes;
       uint64_t in = (whole ? r.count : r.length(c.me)) * r.elementBytes;
       uint64_t from = whole ? 0 : r.begin(peer) * r.elementBytes;
-      if (out)
-        GTP_NCCL(ncclSend(sources[i].data + from, out, ncclUint8,
-                          static_cast<int>(peer), c.comm, stream));
-      if (in)
-        GTP_NCCL(ncclRecv(staging + peer * r.slotBytes(), in, ncclUint8,
-                          static_cast<int>(peer), c.comm, stream));
+      GTP_RETURN_IF_ERROR(exchange(c.comm, peer, sources[i].data + from, out,
+                                   staging + peer * r.slotBytes(), in, stream));
     }
     staging += r.stagingBytes();
   }
@@ -321,14 +329,11 @@ Status NcclRunner::shareSums(const Communicator &c, const Operation &operation,
     for (uint32_t peer = 0; peer < c.size && !r.goesWhole(); ++peer) {
       if (peer == c.me)
         continue;
-      if (r.length(c.me))
-        GTP_NCCL(ncclSend(sums + r.begin(c.me) * r.elementBytes,
-                          r.length(c.me) * r.elementBytes, ncclUint8,
-                          static_cast<int>(peer), c.comm, stream));
-      if (r.length(peer))
-        GTP_NCCL(ncclRecv(sums + r.begin(peer) * r.elementBytes,
-                          r.length(peer) * r.elementBytes, ncclUint8,
-                          static_cast<int>(peer), c.comm, stream));
+      GTP_RETURN_IF_ERROR(exchange(c.comm, peer,
+                                   sums + r.begin(c.me) * r.elementBytes,
+                                   r.length(c.me) * r.elementBytes,
+                                   sums + r.begin(peer) * r.elementBytes,
+                                   r.length(peer) * r.elementBytes, stream));
     }
     staging += r.stagingBytes();
   }

@@ -4,6 +4,7 @@
 
 #include "gtp/Plan/KernelRegistry.h"
 #include "gtp/Plan/PlanFile.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <algorithm>
 #include <cmath>
@@ -147,10 +148,6 @@ void gtp::fuzz::mutateMessage(Message &message, Random &random) {
 /// Buffers start at multiples of it.
 constexpr uint64_t kAlign = 256;
 
-static uint64_t roundUp(uint64_t bytes) {
-  return (bytes + kAlign - 1) / kAlign * kAlign;
-}
-
 static void setArena(pb::Plan &plan, uint64_t bytes) {
   plan.mutable_memory(0)->set_size(bytes);
   plan.mutable_claims()->set_arena_bytes(bytes);
@@ -212,8 +209,8 @@ static void moveBuffer(pb::Plan &plan, pb::Region &, Random &random) {
   pb::Buffer *buffer = pickMutable(plan.mutable_buffers(), random);
   uint64_t arena = plan.memory(0).size();
   if (random.below(2)) {
-    buffer->set_offset(roundUp(arena));
-    setArena(plan, roundUp(arena) + roundUp(buffer->size()));
+    buffer->set_offset(roundUp(arena, kAlign));
+    setArena(plan, roundUp(arena, kAlign) + roundUp(buffer->size(), kAlign));
   } else {
     buffer->set_offset(random.below(arena / kAlign + 1) * kAlign);
   }
@@ -229,7 +226,7 @@ static void swapBuffers(pb::Plan &plan, pb::Region &, Random &random) {
 
 static void growBuffer(pb::Plan &plan, pb::Region &, Random &random) {
   pb::Buffer *buffer = pickMutable(plan.mutable_buffers(), random);
-  uint64_t room = roundUp(buffer->size()) - buffer->size();
+  uint64_t room = roundUp(buffer->size(), kAlign) - buffer->size();
   buffer->set_size(buffer->size() + random.below(room + 2));
 }
 

@@ -10,6 +10,7 @@
 #define GTP_PLANNING_MEMORY_H
 
 #include "gtp/Planning/OrderGraph.h"
+#include "gtp/Support/RoundUp.h"
 
 namespace gtp::planning {
 
@@ -17,7 +18,7 @@ inline constexpr uint64_t kBufferAlignment = 256;
 
 /// `bytes` rounded up to whole alignment units.
 constexpr uint64_t alignBytes(uint64_t bytes) {
-  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  return roundUp(bytes, kBufferAlignment);
 }
 
 /// A piece of the step between two joins of all streams.

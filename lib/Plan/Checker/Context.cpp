@@ -2,25 +2,27 @@
 
 #include "Context.h"
 
+#include "gtp/Plan/Iteration.h"
 #include "gtp/Plan/KernelCall.h"
 #include "gtp/Plan/Layout.h"
 
+using namespace gtp;
 using namespace gtp::plan;
 using namespace gtp::plan::check;
 
+/// By one iteration of each variant.
 bool check::runsIn(pb::Operation::When when, Variant variant) {
-  switch (when) {
-  case pb::Operation::FIRST:
-    return variant == Variant::First || variant == Variant::Only;
-  case pb::Operation::NOT_FIRST:
-    return variant == Variant::Middle || variant == Variant::Last;
-  case pb::Operation::LAST:
-    return variant == Variant::Last || variant == Variant::Only;
-  case pb::Operation::NOT_LAST:
-    return variant == Variant::First || variant == Variant::Middle;
-  default:
-    return true;
+  switch (variant) {
+  case Variant::Only:
+    return plan::runsIn(when, 0, 1);
+  case Variant::First:
+    return plan::runsIn(when, 0, 3);
+  case Variant::Middle:
+    return plan::runsIn(when, 1, 3);
+  case Variant::Last:
+    return plan::runsIn(when, 2, 3);
   }
+  return true;
 }
 
 std::vector<Variant> check::orderVariants(const pb::Region &region) {

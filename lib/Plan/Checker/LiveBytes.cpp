@@ -14,6 +14,7 @@
 #include "HappensBefore.h"
 
 #include "gtp/Support/ReuseNetwork.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <algorithm>
 #include <array>
@@ -183,7 +184,7 @@ uint64_t RegionPeak::measure(const std::vector<Span> &spans,
 } // namespace
 
 uint64_t check::roundedSize(const pb::Buffer &buffer) {
-  return (buffer.size() + 255) / 256 * 256;
+  return gtp::roundUp(buffer.size(), 256);
 }
 
 LivePeaks check::findLivePeaks(Context &c) {

@@ -2,14 +2,13 @@
 
 #include "LiveBytes.h"
 
+#include "gtp/Support/RoundUp.h"
+
 #include <algorithm>
 
+using namespace gtp;
 using namespace gtp::plan;
 using namespace gtp::plan::check;
-
-static uint64_t roundUp(uint64_t value, uint64_t unit) {
-  return value + (unit - value % unit) % unit;
-}
 
 /// Programs never run together, so the largest of each counts.
 void check::countLive(Context &c) {

@@ -3,6 +3,8 @@
 #include "Mutations.h"
 #include "Sites.h"
 
+#include "gtp/Support/RoundUp.h"
+
 #include <algorithm>
 
 using namespace gtp::plan;
@@ -11,7 +13,7 @@ using namespace gtp::plan::mutate;
 namespace {
 
 uint64_t roundedSize(const pb::Buffer &buffer) {
-  return (buffer.size() + 255) / 256 * 256;
+  return gtp::roundUp(buffer.size(), 256);
 }
 
 /// Every name that only people read.

@@ -5,15 +5,13 @@
 #include "gtp/Plan/Checker.h"
 #include "gtp/Plan/KernelCall.h"
 #include "gtp/Plan/PlanFile.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <algorithm>
 
+using namespace gtp;
 using namespace gtp::plan;
 using namespace gtp::plan::mutate;
-
-static uint64_t roundUp(uint64_t value, uint64_t unit) {
-  return value + (unit - value % unit) % unit;
-}
 
 pb::Region &mutate::regionAt(pb::Plan &plan, const Site &site) {
   return *plan.mutable_programs(0)->mutable_regions(site.region);

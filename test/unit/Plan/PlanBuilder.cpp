@@ -5,13 +5,13 @@
 #include "gtp/Plan/Checker.h"
 #include "gtp/Plan/KernelRegistry.h"
 #include "gtp/Plan/PlanFile.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <algorithm>
 
+using namespace gtp;
 using namespace gtp::plan;
 using namespace gtp::plan::test;
-
-static uint64_t roundUp(uint64_t value) { return (value + 255) / 256 * 256; }
 
 PlanBuilder::PlanBuilder() {
   plan.set_schema_version(kSchemaVersion);
@@ -57,7 +57,7 @@ uint32_t PlanBuilder::buffer(const std::string &name, pb::Buffer::Kind kind,
   buffer->set_name(string(name));
   buffer->set_size(size);
   buffer->set_offset(over < 0 ? end : plan.buffers(over).offset());
-  end = std::max(end, buffer->offset() + roundUp(size));
+  end = std::max(end, buffer->offset() + roundUp(size, 256));
   return static_cast<uint32_t>(plan.buffers_size() - 1);
 }
 
@@ -157,7 +157,7 @@ pb::Plan PlanBuilder::finish() {
   uint64_t persistent = 0;
   for (const pb::Buffer &buffer : plan.buffers())
     if (buffer.kind() == pb::Buffer::PERSISTENT)
-      persistent += roundUp(buffer.size());
+      persistent += roundUp(buffer.size(), 256);
   claims->set_persistent_bytes(persistent);
   claims->set_arena_bytes(end);
   restateClaims(plan);

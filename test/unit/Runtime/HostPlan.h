@@ -6,6 +6,7 @@
 #include "gtp-rt/HostBackend.h"
 #include "gtp/Plan/KernelRegistry.h"
 #include "gtp/Plan/Operand.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ public:
     result->set_offset(plan.memory(0).size());
     result->set_size(bytes);
     plan.mutable_memory(0)->set_size(plan.memory(0).size() +
-                                     (bytes + 255) / 256 * 256);
+                                     roundUp(bytes, 256));
     return static_cast<uint32_t>(plan.buffers_size() - 1);
   }
 
