@@ -25,6 +25,11 @@ void onThreads(uint32_t members, Body body) {
     thread.join();
 }
 
+/// A float32 sum, or gather, of one member.
+CollectiveSpec oneMember(pb::Collective::Kind kind, uint64_t count) {
+  return {kind, pb::Collective::SUM, pb::F32, pb::F32, pb::F32, {count}};
+}
+
 /// A collective over `counts.size()` coalesced members of a group.
 template <typename T>
 class Exchange {
@@ -233,12 +238,7 @@ TEST(HostCollectives, Maximum) {
 }
 
 TEST(HostCollectives, DifferentCollectivesAreAnError) {
-  CollectiveSpec spec{pb::Collective::ALL_GATHER,
-                      pb::Collective::SUM,
-                      pb::F32,
-                      pb::F32,
-                      pb::F32,
-                      {1}};
+  CollectiveSpec spec = oneMember(pb::Collective::ALL_GATHER, 1);
   CollectiveGroup group(2, 1, 0);
   std::atomic<bool> ended{false};
   onThreads(2, [&](uint32_t me) {
@@ -257,12 +257,7 @@ TEST(HostCollectives, DifferentCollectivesAreAnError) {
 }
 
 TEST(HostCollectives, EndedWhileWaiting) {
-  CollectiveSpec spec{pb::Collective::ALL_GATHER,
-                      pb::Collective::SUM,
-                      pb::F32,
-                      pb::F32,
-                      pb::F32,
-                      {1}};
+  CollectiveSpec spec = oneMember(pb::Collective::ALL_GATHER, 1);
   CollectiveGroup group(3, 1, 0);
   std::atomic<bool> ended{false};
   onThreads(3, [&](uint32_t me) {
@@ -281,12 +276,7 @@ TEST(HostCollectives, EndedWhileWaiting) {
 }
 
 TEST(HostCollectives, OverlapMustBeExact) {
-  CollectiveSpec spec{pb::Collective::ALL_REDUCE,
-                      pb::Collective::SUM,
-                      pb::F32,
-                      pb::F32,
-                      pb::F32,
-                      {2}};
+  CollectiveSpec spec = oneMember(pb::Collective::ALL_REDUCE, 2);
   CollectiveGroup group(1, 1, scratchBytes(spec));
   float values[3] = {};
   std::atomic<bool> ended{false};
