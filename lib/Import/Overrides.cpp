@@ -214,11 +214,16 @@ static void readRule(const ConfigObject &root, StringRef pattern,
   rule.frozen = object->boolean("freeze");
   rule.replicated = object->boolean("replicate");
   rule.prefetch = readPrefetch(*object);
-  for (StringRef key : object->keys())
+  for (StringRef key : object->keys()) {
     if (key != "freeze" && key != "replicate" && key != "prefetch")
       return object->error(key, "'" + key + "' of '" + pattern +
                                     "' is no decision; expected freeze, "
                                     "replicate or prefetch");
+    // A config means by null that it has no such key; here it is a slip.
+    if (!object->get(key))
+      return object->error(key, "'" + key + "' of '" + pattern +
+                                    "' is null; leave it out, or decide it");
+  }
   if (!rule.frozen && !rule.replicated && !rule.prefetch)
     return root.error(pattern, "'" + pattern +
                                    "' decides nothing; expected freeze, "
