@@ -81,7 +81,8 @@ def body(tools, report, arguments):
                     if arguments.plans and not arguments.make_plans:
                         return arguments.plans / name
                     return tools.compile(model / "config.json",
-                                         *plan_options(mesh, arguments.gpus, optimizer))
+                                         *plan_options(mesh, arguments.gpus, optimizer),
+                                         *gtp.reference_options(model))
 
                 def case():
                     if not arguments.make_plans:

@@ -52,6 +52,12 @@ class Tools:
         return [json.loads(line) for line in metrics.read_text().splitlines()]
 
 
+def reference_options(model):
+    """What gtp-opt is told of a model of Inputs/torch, beside its config."""
+    path = model / "options.txt"
+    return path.read_text().split() if path.exists() else []
+
+
 def read_safetensors(path):
     """{name: (shape, array of float32)}"""
     data = pathlib.Path(path).read_bytes()

@@ -18,10 +18,9 @@ def ranks(mesh):
 
 
 def torch_parity(tools, model, mesh):
-    options = model / "options.txt"
     plan = tools.compile(model / "config.json", f"--mesh={mesh}", f"--seq={SEQUENCE}",
                          f"--micro-batch={BATCH // ranks(mesh) // 2}", f"--global-batch={BATCH}",
-                         *(options.read_text().split() if options.exists() else []))
+                         *gtp.reference_options(model))
     line, = tools.run(plan, f"--eval-data={model / 'tokens.bin'}", "--token-bits=16",
                       f"--eval-labels={model / 'labels.bin'}",
                       f"--weights={model / 'weights.safetensors'}", "--steps=0")

@@ -24,11 +24,10 @@ def without_prefix(tools, model):
 
 def parity(tools, model, mesh, ranks, weights=None, loss="token-mean"):
     labels, reference = FILES[loss]
-    options = model / "options.txt"
     plan = tools.compile(model / "config.json", f"--mesh={mesh}", "--seq=8",
                          f"--micro-batch={BATCH // ranks}", f"--global-batch={BATCH}",
                          "--optimizer=sgd", f"--loss={loss}",
-                         *(options.read_text().split() if options.exists() else []))
+                         *gtp.reference_options(model))
     grads = tools.scratch / "grads.safetensors"
     metrics = tools.run(plan, f"--data={model / 'tokens.bin'}", "--token-bits=16",
                         f"--labels={model / labels}",
