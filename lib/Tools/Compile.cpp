@@ -313,7 +313,7 @@ static llvm::Error printModule(ModuleOp module, const CompileJob &job,
     if (std::optional<int64_t> version = job.config.bytecodeVersionToEmit())
       config.setDesiredBytecodeVersion(*version);
     if (failed(writeBytecodeToFile(module, stream, config)))
-      return usageError("cannot write this bytecode version");
+      return reportedError();
     return llvm::Error::success();
   }
   // What goes on behind a stop needs the names of operations, which are in

@@ -151,3 +151,86 @@ module @result_that_nobody_gets {
     return %tokens : tensor<1x2x4xi32, #ids>
   }
 }
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+#whole = #gtp.placement<#mesh, [4, 4]>
+#half = #gtp.placement<#mesh, [4, 4 cut (gtp)]>
+module @slices_columns {
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      %x = tfm.full 1.0 : tensor<4x4xf32, #whole>
+      // expected-error@+1 {{slices another dimension than the first of a dense value, which plans do not do yet}}
+      %y = gtp.slice %x dim 1 over (gtp) : tensor<4x4xf32, #whole> -> tensor<4x2xf32, #half>
+      tfm.yield
+    }
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+#sum = #gtp.placement<#mesh, [2, 6], sum (gtp) in f32>
+#part = #gtp.placement<#mesh, [2, 3], sum (gtp) in f32>
+#done = #gtp.placement<#mesh, [2, 3]>
+module @reduces_columns {
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      %x = tfm.full 1.0 : tensor<2x6xf32, #sum>
+      %a, %b = tfm.split %x : (tensor<2x6xf32, #sum>) -> (tensor<2x3xf32, #part>, tensor<2x3xf32, #part>)
+      // expected-error@+1 {{works on a value whose rows are apart in memory}}
+      %y = gtp.all_reduce %a over (gtp) : tensor<2x3xf32, #part> -> tensor<2x3xf32, #done>
+      tfm.yield
+    }
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+#w = #gtp.placement<#mesh, [10, 4]>
+#eight = #gtp.placement<#mesh, [8]>
+#scalar = #gtp.placement<#mesh, []>
+module @updates_no_parameter {
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}, %hyper: tensor<8xf32, #eight> {tfm.arg = "hyper"}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      tfm.yield
+    }
+    %w = tfm.full 1.0 : tensor<10x4xf32, #w>
+    %scale = tfm.full 1.0 : tensor<f32, #scalar>
+    // expected-error@+1 {{updates a value that is no parameter's}}
+    %new = tfm.sgd %w, %w, %hyper, %scale : (tensor<10x4xf32, #w>, tensor<10x4xf32, #w>, tensor<8xf32, #eight>, tensor<f32, #scalar>) -> tensor<10x4xf32, #w>
+    return
+  }
+}
+
+// -----
+
+#mesh = #gtp.mesh<gtp = 2>
+#ids = #gtp.placement<#mesh, [1, 2, 4]>
+#id = #gtp.placement<#mesh, [2, 4]>
+#w = #gtp.placement<#mesh, [10, 4]>
+#eight = #gtp.placement<#mesh, [8]>
+#scalar = #gtp.placement<#mesh, []>
+module @gradient_of_no_microbatch {
+  tfm.parameter @w : tensor<10x4xf32> init "ones" tensors ["w" = 10]
+  func.func @train_step(%tokens: tensor<1x2x4xi32, #ids> {tfm.arg = "tokens"}, %w: tensor<10x4xf32, #w> {tfm.arg = "weight", tfm.parameter = @w}, %hyper: tensor<8xf32, #eight> {tfm.arg = "hyper"}) -> (tensor<10x4xf32, #w> {tfm.tied_to = 1 : i64}) attributes {gtp.mesh = #mesh, gtp.partitioned} {
+    tfm.microbatches (%t : tensor<2x4xi32, #id> in %tokens) : (tensor<1x2x4xi32, #ids>) -> () {
+      tfm.yield
+    }
+    %g = tfm.full 1.0 : tensor<10x4xf32, #w>
+    %scale = tfm.full 1.0 : tensor<f32, #scalar>
+    // expected-error@+1 {{reads a gradient that is no sum over microbatches}}
+    %new = tfm.sgd %w, %g, %hyper, %scale : (tensor<10x4xf32, #w>, tensor<10x4xf32, #w>, tensor<8xf32, #eight>, tensor<f32, #scalar>) -> tensor<10x4xf32, #w>
+    return %new : tensor<10x4xf32, #w>
+  }
+}

@@ -136,7 +136,7 @@ func.func @microbatches_are_not_cut(%x: tensor<4x8x4xi32, #x>) attributes {gtp.m
 #t = #gtp.placement<#mesh, [8, 4]>
 #partial = #gtp.placement<#mesh, [], max (gtp) in f32>
 func.func @sum_of_maxima(%x: tensor<1x8x4xi32, #x>, %y: tensor<f32, #partial>) attributes {gtp.mesh = #mesh} {
-  // expected-error @below {{sums partial maxima}}
+  // expected-error @below {{sums partial maxima, #gtp.placement<}}
   %0 = tfm.microbatches (%t : tensor<8x4xi32, #t> in %x) : (tensor<1x8x4xi32, #x>) -> (tensor<f32, #partial>) {
     tfm.yield %y : tensor<f32, #partial>
   }
