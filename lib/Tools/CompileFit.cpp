@@ -66,6 +66,7 @@ void gtp::adviseOnBudget(const CompileJob &job, ModuleOp failed) {
     llvm::consumeError(given.takeError());
     return;
   }
+  note() << "compiling variants to find a change that fits\n";
   FitAdvice advice = adviseFit(*given, sequence.getInt(), *needed, measure);
   StringRef how = "the smallest change that fits: ";
   for (const std::string &change : advice.fits) {

@@ -156,6 +156,12 @@ void Search::otherNumbers() {
     options.gradDtype = options.reduceDtype = Element::BF16;
     attempt({options, "--grad-dtype=bf16"});
   }
+  for (const char *states : {"split", "bf16"}) {
+    CompileOptions options = given;
+    options.stateDtype = states;
+    if (given.stateDtype == "f32" && isLegal(options))
+      attempt({options, std::string("--state-dtype=") + states});
+  }
   if (given.optimizer == CompileOptions::Optimizer::AdamW) {
     CompileOptions options = given;
     options.optimizer = CompileOptions::Optimizer::Sgd;
