@@ -17,10 +17,27 @@ static MatrixShape matrix(const Site &site, size_t operand, bool transposed) {
           transposed,  tensor.type,    site.alignment(operand)};
 }
 
+/// Of the types that the registry allows, those that cuBLASLt multiplies.
+static Status needProductTypes(const Site &site) {
+  namespace pb = plan::pb;
+  auto type = [&](size_t operand) { return site.operand(operand).dtype(); };
+  for (size_t i = 0; i < site.count(); ++i)
+    if (type(i) != pb::F32 && type(i) != pb::BF16)
+      return Status::error("operand " + site.text(i) +
+                           " is neither f32 nor bf16, which the cuda backend "
+                           "multiplies in");
+  if (type(0) == pb::F32 && type(2) == pb::BF16)
+    return Status::error("operand " + site.text(2) +
+                         " is bf16; cuBLASLt has no product of "
+                         "f32 operands that rounds to it; compile with "
+                         "--grad-dtype=f32, or run with --backend=host");
+  return Status::ok();
+}
+
 /// Operand 2 is the product of operands 0 and 1.
 static StatusOr<KernelBody> makeProduct(const Site &site, bool transposeFirst,
                                         bool transposeSecond) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(needProductTypes(site));
   GTP_ASSIGN_OR_RETURN(
       std::shared_ptr<const Gemm> gemm,
       Gemm::create(site.context, matrix(site, 0, transposeFirst),

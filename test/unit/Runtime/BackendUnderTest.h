@@ -22,6 +22,10 @@ std::unique_ptr<rt::Backend> backendUnderTest(const plan::pb::Plan &plan,
 /// need: bfloat16, masters in two halves, means over sequences.
 bool isComplete();
 
+/// Whether the libraries that it calls sum bfloat16 in the order in which they
+/// sum float32.
+bool librariesSumAlike();
+
 /// Why the backend cannot run on this machine; empty where it can.
 std::string whyNotHere();
 

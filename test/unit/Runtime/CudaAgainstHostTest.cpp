@@ -9,6 +9,7 @@
 #include "BackendUnderTest.h"
 #include "HostPlan.h"
 #include "gtp-rt/CudaBackend.h"
+#include "gtp/Support/BFloat16.h"
 
 #include <cmath>
 
@@ -23,8 +24,8 @@ public:
   explicit Call(std::string name) : name(std::move(name)) {}
 
   /// An operand with random values in [-1, 1]; the backends get the same.
-  Call &random(const Dims &dims, uint64_t gap = 0) {
-    return bind(dims, pb::F32, gap);
+  Call &random(const Dims &dims, uint64_t gap = 0, pb::DType type = pb::F32) {
+    return bind(dims, type, gap);
   }
   Call &ids(const Dims &dims, uint64_t below) {
     bind(dims, pb::I32, 0);
@@ -71,6 +72,7 @@ private:
     return *this;
   }
   void fill(rt::Backend &backend) const;
+  std::vector<float> floats(rt::Backend &backend, uint32_t buffer) const;
 
   std::string name;
   HostPlan plan;
@@ -90,7 +92,12 @@ void Call::fill(rt::Backend &backend) const {
       state = state * 6364136223846793005u + 1442695040888963407u;
       return state >> 40;
     };
-    if (operands[i].dtype() == pb::F32) {
+    if (operands[i].dtype() == pb::BF16) {
+      std::vector<BFloat16> data(bytes[i] / 2);
+      for (BFloat16 &value : data)
+        value = BFloat16(double(int64_t(next()) - (1 << 23)) / (1 << 23));
+      write(backend, 0, buffer, data);
+    } else if (operands[i].dtype() == pb::F32) {
       std::vector<float> data(bytes[i] / 4);
       for (float &value : data)
         value = values[i] ? float(*values[i])
@@ -115,6 +122,14 @@ void Call::fill(rt::Backend &backend) const {
   }
 }
 
+std::vector<float> Call::floats(rt::Backend &backend, uint32_t buffer) const {
+  if (operands[buffer].dtype() == pb::F32)
+    return read<float>(backend, 0, buffer, bytes[buffer] / 4);
+  EXPECT_EQ(operands[buffer].dtype(), pb::BF16);
+  auto narrow = read<BFloat16>(backend, 0, buffer, bytes[buffer] / 2);
+  return {narrow.begin(), narrow.end()};
+}
+
 void Call::compare(double tolerance) {
   SCOPED_TRACE(name);
   pb::Kernel *kernel =
@@ -131,9 +146,8 @@ void Call::compare(double tolerance) {
     ASSERT_TRUE(status.isOk()) << status.message();
   }
   for (uint32_t result : results) {
-    ASSERT_EQ(operands[result].dtype(), pb::F32);
-    auto want = read<float>(*host, 0, result, bytes[result] / 4);
-    auto got = read<float>(*cuda, 0, result, bytes[result] / 4);
+    std::vector<float> want = floats(*host, result);
+    std::vector<float> got = floats(*cuda, result);
     double largest = 0, difference = 0;
     for (size_t i = 0; i < want.size(); ++i) {
       largest = std::max(largest, double(std::fabs(want[i])));
@@ -153,23 +167,34 @@ protected:
 };
 
 TEST_F(CudaAgainstHost, Linear) {
-  for (auto [rows, k, n] :
-       {std::array<uint64_t, 3>{257, 1000, 333}, {512, 256, 768}}) {
-    Call("linear")
-        .random({rows, k}, 3)
-        .random({n, k})
-        .result({rows, n}, 5)
-        .compare();
-    Call("linear_dgrad")
-        .random({rows, n}, 1)
-        .random({n, k})
-        .result({rows, k})
-        .compare();
-    Call("linear_wgrad")
-        .random({rows, n}, 8)
-        .random({rows, k})
-        .result({n, k})
-        .compare();
+  for (auto [rows, k, n] : {std::array<uint64_t, 3>{257, 1000, 333},
+                            {512, 256, 768},
+                            {1, 515, 1031},
+                            {40, 264, 50257}}) {
+    SCOPED_TRACE(std::to_string(rows) + ", " + std::to_string(k) + ", " +
+                 std::to_string(n));
+    // Float32 operands and results, bf16 operands and either.
+    for (auto [type, result] : {std::pair{pb::F32, pb::F32},
+                                {pb::BF16, pb::F32},
+                                {pb::BF16, pb::BF16}}) {
+      // A sum that differs in its last bits may round to the next bf16.
+      const double tolerance = result == pb::F32 ? 2e-5 : 1.0 / 256;
+      Call("linear")
+          .random({rows, k}, 3, type)
+          .random({n, k}, 0, type)
+          .result({rows, n}, 5, result)
+          .compare(tolerance);
+      Call("linear_dgrad")
+          .random({rows, n}, 1, type)
+          .random({n, k}, 0, type)
+          .result({rows, k}, 0, result)
+          .compare(tolerance);
+      Call("linear_wgrad")
+          .random({rows, n}, 8, type)
+          .random({rows, k}, 0, type)
+          .result({n, k}, 0, result)
+          .compare(tolerance);
+    }
   }
 }
 
@@ -290,19 +315,27 @@ TEST_F(CudaAgainstHost, RefusesByName) {
   auto refusal = [](const pb::Plan &plan) {
     return rt::createCudaBackend(plan, {}, {}).status().message();
   };
-  auto x = [](HostPlan &plan, pb::DType type) {
-    return operand(plan.buffer(64), type, {16});
-  };
-  HostPlan narrow;
-  narrow.kernel(
-      narrow.region(pb::Region::ONCE), 0, "mul",
-      {x(narrow, pb::BF16), x(narrow, pb::BF16), x(narrow, pb::BF16)});
-  EXPECT_NE(refusal(narrow.plan)
-                .find("the cuda backend runs float32 plans; this plan has "
-                      "operands or reductions in bf16: compile with "
-                      "--dtype=f32"),
+  HostPlan mixed;
+  mixed.kernel(mixed.region(pb::Region::ONCE), 0, "linear",
+               {operand(mixed.buffer(64), pb::F32, {4, 4}),
+                operand(mixed.buffer(64), pb::F32, {4, 4}),
+                operand(mixed.buffer(32), pb::BF16, {4, 4})});
+  EXPECT_NE(refusal(mixed.plan)
+                .find("is bf16; cuBLASLt has no product of f32 "
+                      "operands that rounds to it; compile with "
+                      "--grad-dtype=f32"),
             std::string::npos)
-      << refusal(narrow.plan);
+      << refusal(mixed.plan);
+  HostPlan wide;
+  wide.kernel(wide.region(pb::Region::ONCE), 0, "linear",
+              {operand(wide.buffer(128), pb::F64, {4, 4}),
+               operand(wide.buffer(128), pb::F64, {4, 4}),
+               operand(wide.buffer(128), pb::F64, {4, 4})});
+  EXPECT_NE(
+      refusal(wide.plan).find("is neither f32 nor bf16, which the cuda backend "
+                              "multiplies in"),
+      std::string::npos)
+      << refusal(wide.plan);
 
   HostPlan mean;
   pb::Kernel *loss =

@@ -72,6 +72,11 @@ KernelCase &KernelCase::tolerance(double value) {
   return *this;
 }
 
+KernelCase &KernelCase::byLibrary() {
+  library = true;
+  return *this;
+}
+
 const plan::OperandSpec &KernelCase::spec(size_t index) const {
   const plan::KernelSpec *kernel = plan::lookupKernel(name);
   const plan::OperandSpec *result =
@@ -288,6 +293,9 @@ void KernelCase::runBfloat16(uint64_t gap, uint64_t repeat,
       double slack = type == pb::BF16 && spec(b).accumulable && repeat > 1
                          ? std::fabs(value) / 256
                          : 0;
+      if (library && !librariesSumAlike())
+        slack += limit * (1 + std::fabs(value)) +
+                 (type == pb::BF16 ? std::fabs(value) / 128 : 0);
       if (got.values[i] == rounded ||
           (std::isnan(value) && std::isnan(got.values[i])))
         continue;

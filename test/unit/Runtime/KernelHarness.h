@@ -52,6 +52,9 @@ public:
   /// Largest |got - expected| / (1 + |expected|); default 1e-5.
   KernelCase &tolerance(double value);
 
+  /// A library computes it, in an order of its own for each type.
+  KernelCase &byLibrary();
+
   /// Runs all variants and compares.
   void check() const;
   /// What all operands hold after one run, dense.
@@ -83,6 +86,7 @@ private:
   std::vector<std::pair<std::string, int64_t>> integers;
   std::vector<std::pair<std::string, std::vector<double>>> constants;
   double limit = 1e-5;
+  bool library = false;
 };
 
 } // namespace gtp::test
