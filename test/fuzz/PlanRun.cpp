@@ -2,6 +2,7 @@
 
 #include "PlanRun.h"
 
+#include "gtp-rt/Evaluation.h"
 #include "gtp-rt/HostBackend.h"
 #include "gtp-rt/ParameterStore.h"
 #include "gtp-rt/TrainLoop.h"
@@ -45,6 +46,20 @@ static Status appendWeights(const RunPlan &plan, Backend &backend,
   return Status::ok();
 }
 
+/// Appends the loss of one global batch of `data` by the plan's other program.
+static Status appendEvaluation(const RunPlan &plan, Backend &backend,
+                               const std::string &data, std::string &bits) {
+  TokenFileOptions options;
+  options.data = data;
+  options.vocabulary = plan.model().vocabulary();
+  options.sequence = plan.model().sequence();
+  GTP_ASSIGN_OR_RETURN(EvalData text, EvalData::open(options));
+  GTP_ASSIGN_OR_RETURN(EvalMetrics metrics, evaluate(plan, backend, text, 1));
+  bits.append(reinterpret_cast<const char *>(&metrics.loss),
+              sizeof metrics.loss);
+  return Status::ok();
+}
+
 StatusOr<RunResult> gtp::fuzz::runPlan(const plan::pb::Plan &proto,
                                        const std::string &data,
                                        const RunLimits &limits, bool *ran) {
@@ -82,5 +97,7 @@ StatusOr<RunResult> gtp::fuzz::runPlan(const plan::pb::Plan &proto,
   if (!steps.isOk() && isFinite)
     return std::move(steps).status();
   GTP_RETURN_IF_ERROR(appendWeights(plan, *backend, result.bits));
+  if (plan.eval)
+    GTP_RETURN_IF_ERROR(appendEvaluation(plan, *backend, data, result.bits));
   return result;
 }

@@ -15,8 +15,9 @@ struct RunLimits {
   double secondsAStep = 20;
 };
 
-/// Bits that a run leaves: loss and gradient norm of each step, and every
-/// parameter's weights on every rank after the last. `data` is a file of bytes.
+/// Bits that a run leaves: loss and gradient norm of each step, every
+/// parameter's weights on every rank after the last, and the loss of what the
+/// plan's evaluation, if it has one, then reads. `data` is a file of bytes.
 struct RunResult {
   std::string bits;
 };
