@@ -17,16 +17,26 @@ Context::~Context() {
       cudaStreamDestroy(stream);
   if (handle)
     cublasLtDestroy(handle);
-  if (faultWord)
-    cudaFreeHost(faultWord);
+  cudaFree(deviceFault);
+  if (hostFault)
+    cudaFreeHost(hostFault);
 }
 
 Status Context::create() {
-  void *word = nullptr;
-  GTP_CUDA(cudaHostAlloc(&word, sizeof(Fault), cudaHostAllocMapped));
-  std::memset(word, 0, sizeof(Fault));
-  faultWord = static_cast<Fault *>(word);
+  void *device = nullptr, *host = nullptr;
+  GTP_CUDA(cudaMalloc(&device, sizeof(Fault)));
+  deviceFault = static_cast<Fault *>(device);
+  GTP_CUDA(cudaMemset(device, 0, sizeof(Fault)));
+  GTP_CUDA(cudaMallocHost(&host, sizeof(Fault)));
+  hostFault = static_cast<Fault *>(host);
+  std::memset(host, 0, sizeof(Fault));
   GTP_CUDA(cublasLtCreate(&handle));
+  return Status::ok();
+}
+
+Status Context::fetchFault(cudaStream_t to) const {
+  GTP_CUDA(cudaMemcpyAsync(hostFault, deviceFault, sizeof(Fault),
+                           cudaMemcpyDeviceToHost, to));
   return Status::ok();
 }
 

@@ -26,7 +26,7 @@ public:
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;
 
-  /// Makes the handle and the fault word on the current device.
+  /// Makes the handle and the fault on the current device.
   Status create();
   /// Makes streams for the plan's stream numbers, higher priority first.
   Status createStreams(const std::vector<std::pair<uint32_t, int32_t>> &wanted);
@@ -54,11 +54,16 @@ public:
   /// By stream number; null for those that the plan does not use.
   const std::vector<cudaStream_t> &allStreams() const { return streams; }
   cublasLtHandle_t blas() const { return handle; }
-  Fault *fault() const { return faultWord; }
+  /// Where kernels put it.
+  Fault *fault() const { return deviceFault; }
+  /// Brings the fault to the host, behind what the stream has; may be captured.
+  Status fetchFault(cudaStream_t to) const;
+  /// What `fetchFault` brought last.
+  const Fault &fetchedFault() const { return *hostFault; }
 
 private:
   cublasLtHandle_t handle = nullptr;
-  Fault *faultWord = nullptr;
+  Fault *deviceFault = nullptr, *hostFault = nullptr;
   std::vector<cudaStream_t> streams;
   std::vector<void *> workspaces;
   uint64_t mostWorkspace = 0;

@@ -203,12 +203,11 @@ Status CudaBackend::readBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
 }
 
 Status CudaBackend::faultFound() const {
-  const auto *fault =
-      static_cast<const volatile Fault *>(state->context.fault());
-  std::string value = std::to_string(fault->value);
-  std::string position = std::to_string(fault->position);
-  std::string limit = std::to_string(fault->limit);
-  switch (fault->kind) {
+  const Fault &fault = state->context.fetchedFault();
+  std::string value = std::to_string(fault.value);
+  std::string position = std::to_string(fault.position);
+  std::string limit = std::to_string(fault.limit);
+  switch (fault.kind) {
   case Fault::None:
     return Status::ok();
   case Fault::BadStart:

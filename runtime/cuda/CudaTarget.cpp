@@ -7,17 +7,9 @@
 using namespace gtp;
 using namespace gtp::rt;
 using namespace gtp::rt::cuda;
-namespace pb = gtp::plan::pb;
-
-Status CudaTarget::checkHeader(const pb::Plan &) { return Status::ok(); }
 
 Status CudaTarget::checkMemory(uint64_t, uint64_t) {
   // Allocation says it, with what the kernels need besides.
-  return Status::ok();
-}
-
-Status CudaTarget::checkType(pb::DType) {
-  // Kernels say which types they compute in.
   return Status::ok();
 }
 

@@ -13,9 +13,7 @@ public:
   explicit CudaTarget(Context &context) : context(context) {}
 
   const char *name() const override { return "the cuda backend"; }
-  Status checkHeader(const plan::pb::Plan &plan) override;
   Status checkMemory(uint64_t ranks, uint64_t bytes) override;
-  Status checkType(plan::pb::DType type) override;
   StatusOr<KernelBody> kernel(const CallSite &site) override;
   KernelBody copy(const Shape &from, const Shape &to) override;
   KernelBody fill(uint64_t bytes, uint8_t value) override;

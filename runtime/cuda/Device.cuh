@@ -6,6 +6,7 @@
 #include "Launch.h"
 
 #include <cuda_bf16.h>
+#include <type_traits>
 
 namespace gtp::rt::cuda {
 
@@ -107,19 +108,16 @@ __device__ inline float blockMaximum(float value, float *shared) {
   return shared[32];
 }
 
-/// Keeps the first fault of the run. The kind is written last, so that whoever
-/// sees it sees the rest.
+/// Keeps the first fault of the run. Whoever reads it does so behind the
+/// kernels of the step.
 __device__ inline void report(Fault *fault, Fault::Kind kind, int32_t value,
                               uint64_t position, uint64_t limit) {
-  constexpr uint32_t taken = ~0u;
-  if (atomicCAS_system(&fault->kind, uint32_t(Fault::None), taken) !=
+  if (atomicCAS(&fault->kind, uint32_t(Fault::None), uint32_t(kind)) !=
       Fault::None)
     return;
   fault->value = value;
   fault->position = position;
   fault->limit = limit;
-  __threadfence_system();
-  atomicExch_system(&fault->kind, uint32_t(kind));
 }
 
 /// The position of a row.

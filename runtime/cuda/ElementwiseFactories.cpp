@@ -2,6 +2,8 @@
 
 #include "Factory.h"
 
+#include "gtp/Support/BFloat16.h"
+
 #include <cstring>
 
 using namespace gtp;
@@ -11,7 +13,7 @@ namespace pb = gtp::plan::pb;
 
 static StatusOr<KernelBody> makeUnary(const Site &site, Unary op,
                                       float factor = 0) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   return KernelBody([context = &site.context, x = Slot(site, 0),
                      y = Slot(site, 1), op, factor](const KernelCall &call) {
     GTP_CUDA(unary(op, x.in(call), y.in(call), factor,
@@ -22,7 +24,7 @@ static StatusOr<KernelBody> makeUnary(const Site &site, Unary op,
 
 static StatusOr<KernelBody> makeBinary(const Site &site, Binary op,
                                        float factor = 0) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   return KernelBody([context = &site.context, a = Slot(site, 0),
                      b = Slot(site, 1), y = Slot(site, 2), op,
                      factor](const KernelCall &call) {
@@ -58,7 +60,7 @@ static StatusOr<KernelBody> makeSwiglu(const Site &site) {
 }
 
 static StatusOr<KernelBody> makeSwigluGrad(const Site &site) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   return KernelBody([context = &site.context, dy = Slot(site, 0),
                      gate = Slot(site, 1), up = Slot(site, 2),
                      dgate = Slot(site, 3),
@@ -69,17 +71,7 @@ static StatusOr<KernelBody> makeSwigluGrad(const Site &site) {
   });
 }
 
-/// Fails for a type that sums and casts do not have.
-static Status needSumType(const Site &site, size_t operand) {
-  pb::DType type = site.operand(operand).dtype();
-  if (type == pb::F32 || type == pb::F64)
-    return Status::ok();
-  return Status::error("the cuda backend adds and casts f32 and f64, found " +
-                       site.text(operand));
-}
-
 static StatusOr<KernelBody> makeAdd(const Site &site) {
-  GTP_RETURN_IF_ERROR(needSumType(site, 0));
   size_t inputs = site.count() - 1;
   if (inputs > kMostAddends)
     return Status::error("it adds " + std::to_string(inputs) +
@@ -100,8 +92,6 @@ static StatusOr<KernelBody> makeAdd(const Site &site) {
 }
 
 static StatusOr<KernelBody> makeCast(const Site &site) {
-  GTP_RETURN_IF_ERROR(needSumType(site, 0));
-  GTP_RETURN_IF_ERROR(needSumType(site, 1));
   return KernelBody([context = &site.context, x = Slot(site, 0),
                      y = Slot(site, 1)](const KernelCall &call) {
     GTP_CUDA(unary(Unary::Copy, x.in(call), y.in(call), 0,
@@ -131,7 +121,7 @@ static StatusOr<KernelBody> makeConcat(const Site &site) {
 }
 
 template <typename T>
-static uint64_t bitsOf(T value) {
+static uint64_t patternOf(T value) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   return bits;
@@ -144,13 +134,15 @@ static StatusOr<KernelBody> makeFull(const Site &site) {
   pb::DType type = site.operand(0).dtype();
   uint64_t pattern = 0;
   if (type == pb::F32)
-    pattern = bitsOf(static_cast<float>(value));
+    pattern = patternOf(static_cast<float>(value));
+  else if (type == pb::BF16)
+    pattern = BFloat16(value).raw();
   else if (type == pb::F64)
-    pattern = bitsOf(value);
+    pattern = patternOf(value);
   else if (type == pb::I32 && fits(0x1p31))
-    pattern = bitsOf(static_cast<int32_t>(value));
+    pattern = patternOf(static_cast<int32_t>(value));
   else if (type == pb::I64 && fits(0x1p63))
-    pattern = bitsOf(static_cast<int64_t>(value));
+    pattern = patternOf(static_cast<int64_t>(value));
   else if (type == pb::U8 && value >= 0 && value < 256)
     pattern = static_cast<uint8_t>(value);
   else

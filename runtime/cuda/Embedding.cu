@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Device.cuh"
+#include "Vector.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -15,9 +15,11 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-template <typename T>
-__global__ void embeddingKernel(const int32_t *ids, View<const T> table,
-                                uint64_t tableRows, View<T> out, uint64_t rows,
+/// Rows of `columns` pieces of any type.
+template <typename Piece>
+__global__ void embeddingKernel(const int32_t *ids, const Piece *table,
+                                uint64_t tablePitch, uint64_t tableRows,
+                                Piece *out, uint64_t outPitch, uint64_t rows,
                                 uint64_t columns, Fault *fault) {
   for (uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     int32_t id = ids[row];
@@ -26,9 +28,9 @@ __global__ void embeddingKernel(const int32_t *ids, View<const T> table,
         report(fault, Fault::BadId, id, row, tableRows);
       continue;
     }
-    const T *in = table.row(static_cast<uint64_t>(id));
+    const Piece *in = table + static_cast<uint64_t>(id) * tablePitch;
     for (uint64_t i = threadIdx.x; i < columns; i += kThreads)
-      out.row(row)[i] = in[i];
+      out[row * outPitch + i] = in[i];
   }
 }
 
@@ -148,13 +150,23 @@ cudaError_t gtp::rt::cuda::embedding(const int32_t *ids, const Tensor &table,
                                      const Tensor &out, Fault *fault,
                                      cudaStream_t stream) {
   auto blocks = static_cast<unsigned>(out.rows < 65536 ? out.rows : 65536);
-  return withType(out.type, [&](auto zero) {
-    using T = decltype(zero);
-    embeddingKernel<T><<<blocks, kThreads, 0, stream>>>(
-        ids, View<const T>(table), table.rows, View<T>(out), out.rows,
-        out.columns, fault);
+  const uint64_t bytes = bytesOf(out.type);
+  auto launch = [&](auto piece) {
+    using Piece = decltype(piece);
+    auto pieces = [&](uint64_t elements) {
+      return elements * bytes / sizeof(Piece);
+    };
+    embeddingKernel<Piece><<<blocks, kThreads, 0, stream>>>(
+        ids, static_cast<const Piece *>(table.data), pieces(table.pitch),
+        table.rows, static_cast<Piece *>(out.data), pieces(out.pitch), out.rows,
+        pieces(out.columns), fault);
     return cudaGetLastError();
-  });
+  };
+  const auto width = static_cast<unsigned>(16 / bytes);
+  if (out.columns % width == 0 && movesPacks(out, width) &&
+      movesPacks(table, width))
+    return launch(uint4());
+  return launch(uint16_t());
 }
 
 uint64_t gtp::rt::cuda::embeddingGradWorkspace(uint64_t rows) {

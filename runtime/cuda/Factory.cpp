@@ -8,20 +8,17 @@ using namespace gtp;
 using namespace gtp::rt::cuda;
 namespace pb = gtp::plan::pb;
 
-Status Site::needCount(size_t wanted) const {
-  if (count() != wanted)
-    return Status::error("the cuda backend takes " + std::to_string(wanted) +
-                         " operands and found " + std::to_string(count()) +
-                         "; --backend=host runs it");
-  return Status::ok();
+Status Site::needNarrow(size_t index) const {
+  if (operand(index).dtype() != pb::F64)
+    return Status::ok();
+  return Status::error("operand " + text(index) +
+                       " is neither f32 nor bf16, which the cuda backend "
+                       "computes in");
 }
 
-Status Site::needFloat32() const {
+Status Site::needNarrow() const {
   for (size_t i = 0; i < count(); ++i)
-    if (plan::isFloat(operand(i).dtype()) && operand(i).dtype() != pb::F32)
-      return Status::error("operand " + text(i) +
-                           " is not float32, which is all that the cuda "
-                           "backend computes in");
+    GTP_RETURN_IF_ERROR(needNarrow(i));
   return Status::ok();
 }
 

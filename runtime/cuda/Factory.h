@@ -18,11 +18,10 @@ public:
   Site(const CallSite &site, Context &context)
       : CallSite(site), context(context) {}
 
-  /// Fails unless the call has that many operands.
-  Status needCount(size_t count) const;
-  /// Fails unless every operand of a float type is float32, but for those the
-  /// kernel defines as float64.
-  Status needFloat32() const;
+  /// Fails for a float64 operand.
+  Status needNarrow(size_t index) const;
+  /// Fails for any float64 operand.
+  Status needNarrow() const;
   /// The operand without its address.
   Tensor tensor(size_t index) const;
   /// What every address that the operand has is a multiple of, up to 256 bytes.

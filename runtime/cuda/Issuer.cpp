@@ -141,6 +141,7 @@ Status Issuer::issueRegion(uint32_t program, uint32_t index) {
 Status Issuer::issue(const Stretch &stretch) {
   for (uint32_t r = stretch.first; r < stretch.end; ++r)
     GTP_RETURN_IF_ERROR(issueRegion(stretch.program, r));
+  GTP_RETURN_IF_ERROR(context.fetchFault(firstStream()));
   GTP_CUDA(cudaEventRecord(doneEvent, firstStream()));
   return Status::ok();
 }
@@ -160,6 +161,8 @@ Status Issuer::capture(const Stretch &stretch) {
   Status issued = Status::ok();
   for (uint32_t r = stretch.first; r < stretch.end && issued.isOk(); ++r)
     issued = issueRegion(stretch.program, r);
+  if (issued.isOk())
+    issued = context.fetchFault(firstStream());
   cudaGraph_t graph = nullptr;
   cudaError_t ended = cudaStreamEndCapture(firstStream(), &graph);
   GTP_RETURN_IF_ERROR(std::move(issued).in("capturing the step's graph"));

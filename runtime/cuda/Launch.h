@@ -30,8 +30,8 @@ struct Tensor {
   uint64_t elements() const { return rows * columns; }
 };
 
-/// A mistake that only the device can see, in host memory that it writes. The
-/// first of a run stays.
+/// A mistake that only the device can see, in its memory. The first of a run
+/// stays.
 struct Fault {
   enum Kind : uint32_t { None, BadId, BadLabel, BadStart };
   uint32_t kind;
@@ -132,16 +132,23 @@ cudaError_t sumPositions(const Tensor &dy, const Tensor &table,
 
 //===-- Loss.cu -----------------------------------------------------------===//
 
+/// What a loss is the mean over.
+struct Labels {
+  const int32_t *data;
+  const int64_t *count; ///< tokens or sequences that count, of all ranks
+  uint64_t sequence;    ///< rows of a sequence whose mean counts; 0: tokens do
+};
 /// `workspace` holds a float a row.
-cudaError_t crossEntropy(const Tensor &logits, const int32_t *labels,
-                         const int64_t *count, const Tensor &loss,
-                         float *workspace, Fault *fault, cudaStream_t stream);
-cudaError_t crossEntropyGrad(const Tensor &logits, const int32_t *labels,
-                             const int64_t *count, const float *dloss,
-                             const Tensor &dlogits, Fault *fault,
-                             cudaStream_t stream);
-cudaError_t countLabels(const int32_t *labels, uint64_t count, int64_t *out,
-                        cudaStream_t stream);
+cudaError_t crossEntropy(const Tensor &logits, const Labels &labels,
+                         const Tensor &loss, float *workspace, Fault *fault,
+                         cudaStream_t stream);
+cudaError_t crossEntropyGrad(const Tensor &logits, const Labels &labels,
+                             const float *dloss, const Tensor &dlogits,
+                             Fault *fault, cudaStream_t stream);
+/// How many labels count, or if `sequence` is not 0 how many sequences of that
+/// many labels have one that does.
+cudaError_t countLabels(const int32_t *labels, uint64_t count,
+                        uint64_t sequence, int64_t *out, cudaStream_t stream);
 
 //===-- Optimizer.cu ------------------------------------------------------===//
 
@@ -151,13 +158,18 @@ cudaError_t sumSquares(const Tensor &x, double *out, double *workspace,
                        cudaStream_t stream);
 cudaError_t clipScale(const double *sumsq, float *norm, float *scale,
                       float maxNorm, cudaStream_t stream);
-/// `compute.data` may be null.
-cudaError_t adamw(const Tensor &master, float *m, float *v, const Tensor &grad,
-                  const float *hyper, const float *scale, bool decays,
-                  const Tensor &compute, cudaStream_t stream);
-cudaError_t sgd(const Tensor &master, const Tensor &grad, const float *hyper,
-                const float *scale, bool decays, const Tensor &compute,
-                cudaStream_t stream);
+/// What an update of weights reads and writes.
+struct Update {
+  Tensor master;                   ///< f32 or bf16
+  int16_t *remainder = nullptr;    ///< of a master in two halves
+  void *m = nullptr, *v = nullptr; ///< f32, or bf16 as the master
+  Tensor grad;
+  const float *hyper = nullptr, *scale = nullptr;
+  bool decays = false;
+  Tensor compute; ///< of an f32 master; without memory where there is none
+};
+cudaError_t adamw(const Update &update, cudaStream_t stream);
+cudaError_t sgd(const Update &update, cudaStream_t stream);
 
 //===-- Attention.cu ------------------------------------------------------===//
 
@@ -185,9 +197,15 @@ cudaError_t attentionGrad(const AttentionShape &shape, const Tensor &dout,
 
 constexpr size_t kMostRanksOfAGroup = 64;
 enum class Scalar { F32, F64, I64, BF16 };
+struct Reduction {
+  Scalar type;       ///< of sources and result
+  Scalar wire;       ///< what contributions and their reduction are rounded to
+  bool wide = false; ///< accumulated in f64
+  bool maximum = false;
+};
 /// out = (add ? out : 0) + the reduction of element i of all `sources`, in that
-/// order, accumulated in f64 if `wide` and rounded once.
-cudaError_t reduceInOrder(Scalar type, bool wide, bool maximum,
+/// order; the addition is rounded by itself.
+cudaError_t reduceInOrder(const Reduction &reduction,
                           const void *const *sources, size_t ranks,
                           uint64_t count, void *out, bool add,
                           cudaStream_t stream);

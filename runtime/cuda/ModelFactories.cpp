@@ -75,7 +75,7 @@ struct Starts {
 } // namespace
 
 static StatusOr<AttentionShape> attentionShape(const Site &site, size_t query) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   AttentionShape s;
   s.batch = site.dim(query, 0);
   s.length = site.dim(query, 1);
@@ -147,7 +147,7 @@ static size_t ropeTable(const Site &site,
 }
 
 static StatusOr<KernelBody> makeRope(const Site &site) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   uint64_t positions = site.dim(0, 1);
   const plan::pb::FloatList &frequencies = site.constant("frequencies");
   return KernelBody(
@@ -171,7 +171,7 @@ static StatusOr<KernelBody> makeRope(const Site &site) {
 /// The weight is operand `weight`.
 static StatusOr<NormShape> normShape(const Site &site, size_t weight,
                                      bool centered) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   NormShape shape;
   shape.group = site.shape(weight).columns;
   shape.eps = static_cast<float>(site.real("eps"));
@@ -217,8 +217,8 @@ static StatusOr<KernelBody> makeNormGrad(const Site &site) {
 
 //===-- embeddings, biases ------------------------------------------------===//
 
+/// Rows are moved, whatever their type.
 static StatusOr<KernelBody> makeEmbedding(const Site &site) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
   return KernelBody([context = &site.context, table = Slot(site, 1),
                      out = Slot(site, 2)](const KernelCall &call) {
     GTP_CUDA(embedding(call.as<int32_t>(0), table.in(call), out.in(call),
@@ -235,7 +235,7 @@ static Status needSortableRows(const Site &site) {
 }
 
 static StatusOr<KernelBody> makeEmbeddingGrad(const Site &site) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   GTP_RETURN_IF_ERROR(needSortableRows(site));
   site.context.needWorkspace(embeddingGradWorkspace(site.shape(0).rows));
   return KernelBody([context = &site.context, dy = Slot(site, 0),
@@ -249,7 +249,7 @@ static StatusOr<KernelBody> makeEmbeddingGrad(const Site &site) {
 }
 
 static StatusOr<KernelBody> makeAddRows(const Site &site, uint64_t period) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   return KernelBody([context = &site.context, x = Slot(site, 0),
                      table = Slot(site, 1), y = Slot(site, 2), period,
                      starts = Starts(site, 3)](const KernelCall &call) {
@@ -261,7 +261,7 @@ static StatusOr<KernelBody> makeAddRows(const Site &site, uint64_t period) {
 }
 
 static StatusOr<KernelBody> makeSumRows(const Site &site, uint64_t period) {
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   site.context.needWorkspace(
       sumRowsWorkspace(site.shape(0).rows, site.shape(0).columns, period));
   return KernelBody([context = &site.context, dy = Slot(site, 0),
@@ -286,7 +286,7 @@ static StatusOr<KernelBody> makePositionsGrad(const Site &site) {
   Starts starts(site, 2);
   if (!starts.given)
     return makeSumRows(site, site.dim(0, 1));
-  GTP_RETURN_IF_ERROR(site.needFloat32());
+  GTP_RETURN_IF_ERROR(site.needNarrow());
   GTP_RETURN_IF_ERROR(needSortableRows(site));
   site.context.needWorkspace(sumPositionsWorkspace(site.shape(0).rows));
   return KernelBody([context = &site.context, dy = Slot(site, 0),

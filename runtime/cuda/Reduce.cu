@@ -1,6 +1,6 @@
 //===- Reduce.cu - Sums of ranks' contributions, in rank order ------------===//
 
-#include "Device.cuh"
+#include "Vector.cuh"
 
 using namespace gtp::rt::cuda;
 
@@ -14,59 +14,112 @@ struct Sources {
 };
 
 template <typename T>
-struct Plain {
-  __device__ static T load(T x) { return x; }
-  __device__ static T round(T x) { return x; }
-  __device__ static T round(double x) { return static_cast<T>(x); }
+struct Number {
+  using Wide = T;
 };
 template <>
-struct Plain<double> {
-  __device__ static double load(double x) { return x; }
-  __device__ static double round(double x) { return x; }
-};
-template <>
-struct Plain<bf16> {
-  __device__ static float load(bf16 x) { return __bfloat162float(x); }
-  __device__ static bf16 round(float x) { return __float2bfloat16_rn(x); }
-  __device__ static bf16 round(double x) {
-    return __float2bfloat16_rn(static_cast<float>(x));
-  }
+struct Number<bf16> {
+  using Wide = float;
 };
 
-template <typename T, typename Sum>
-__global__ void reduceKernel(Sources sources, uint64_t count, T *out,
-                             bool maximum, bool add) {
-  for (uint64_t i = uint64_t(blockIdx.x) * kThreads + threadIdx.x; i < count;
-       i += uint64_t(gridDim.x) * kThreads) {
-    auto term = [&](unsigned rank) {
-      return static_cast<Sum>(
-          Plain<T>::load(static_cast<const T *>(sources.data[rank])[i]));
-    };
-    Sum sum = term(0);
-    for (unsigned rank = 1; rank < sources.count; ++rank) {
-      Sum next = term(rank);
-      sum = !maximum ? sum + next : next > sum ? next : sum;
-    }
-    T value = Plain<T>::round(sum);
-    if (add)
-      value = Plain<T>::round(Plain<T>::load(out[i]) + Plain<T>::load(value));
-    out[i] = value;
-  }
+/// Rounded once: a bfloat16 of a double does not go through float.
+template <typename T, typename From>
+__device__ T rounded(From x) {
+  if constexpr (std::is_same_v<T, From>)
+    return x;
+  else if constexpr (!std::is_same_v<T, bf16>)
+    return static_cast<T>(x);
+  else if constexpr (std::is_same_v<From, double>)
+    return __double2bfloat16(x);
+  else
+    return __float2bfloat16_rn(x);
+}
+template <typename T>
+__device__ typename Number<T>::Wide wide(T x) {
+  return static_cast<typename Number<T>::Wide>(x);
 }
 
-template <typename T, typename Sum>
-cudaError_t launch(const Sources &sources, uint64_t count, void *out,
-                   bool maximum, bool add, cudaStream_t stream) {
-  uint64_t blocks = (count + kThreads - 1) / kThreads;
-  reduceKernel<T, Sum>
-      <<<static_cast<unsigned>(blocks < 2048 ? blocks : 2048), kThreads, 0,
-         stream>>>(sources, count, static_cast<T *>(out), maximum, add);
+/// One element of what is sent, of type T, as a rank's contribution counts.
+template <typename T, typename Wire, typename Sum>
+__device__ Sum contribution(T x) {
+  return static_cast<Sum>(wide(rounded<Wire>(wide(x))));
+}
+
+template <typename T, typename Wire, typename Sum, unsigned kWidth>
+__device__ void reducePack(const Sources &sources, uint64_t i, T *out,
+                           bool maximum, bool add) {
+  Sum sums[kWidth];
+  auto first = loadPack<T, kWidth>(static_cast<const T *>(sources.data[0]) + i);
+#pragma unroll
+  for (unsigned k = 0; k < kWidth; ++k)
+    sums[k] = contribution<T, Wire, Sum>(first.values[k]);
+  for (unsigned rank = 1; rank < sources.count; ++rank) {
+    auto pack =
+        loadPack<T, kWidth>(static_cast<const T *>(sources.data[rank]) + i);
+#pragma unroll
+    for (unsigned k = 0; k < kWidth; ++k) {
+      Sum next = contribution<T, Wire, Sum>(pack.values[k]);
+      sums[k] = !maximum ? sums[k] + next : next > sums[k] ? next : sums[k];
+    }
+  }
+  Pack<T, kWidth> result;
+  if (add)
+    result = loadPack<T, kWidth>(out + i);
+#pragma unroll
+  for (unsigned k = 0; k < kWidth; ++k) {
+    T value = rounded<T>(wide(rounded<Wire>(sums[k])));
+    result.values[k] =
+        add ? rounded<T>(wide(result.values[k]) + wide(value)) : value;
+  }
+  storePack<T, kWidth>(out + i, result);
+}
+
+template <typename T, typename Wire, typename Sum, unsigned kWidth>
+__global__ void reduceKernel(Sources sources, uint64_t count, T *out,
+                             bool maximum, bool add) {
+  const uint64_t packs = count / kWidth;
+  for (uint64_t i = uint64_t(blockIdx.x) * kThreads + threadIdx.x; i < packs;
+       i += uint64_t(gridDim.x) * kThreads)
+    reducePack<T, Wire, Sum, kWidth>(sources, i * kWidth, out, maximum, add);
+  uint64_t last = packs * kWidth + threadIdx.x;
+  if (kWidth > 1 && blockIdx.x == 0 && last < count)
+    reducePack<T, Wire, Sum, 1>(sources, last, out, maximum, add);
+}
+
+template <typename T, typename Wire, typename Sum>
+cudaError_t launch(const Reduction &reduction, const Sources &sources,
+                   uint64_t count, void *out, bool add, cudaStream_t stream) {
+  constexpr unsigned kWidth = kWidthOf<T>;
+  bool wide = movesPacks(out, 0, sizeof(T), kWidth);
+  for (unsigned rank = 0; rank < sources.count; ++rank)
+    wide &= movesPacks(sources.data[rank], 0, sizeof(T), kWidth);
+  uint64_t packs = wide ? (count + kWidth - 1) / kWidth : count;
+  uint64_t blocks = (packs + kThreads - 1) / kThreads;
+  auto grid = static_cast<unsigned>(blocks < 8192 ? blocks : 8192);
+  auto *to = static_cast<T *>(out);
+  if (wide)
+    reduceKernel<T, Wire, Sum, kWidth><<<grid, kThreads, 0, stream>>>(
+        sources, count, to, reduction.maximum, add);
+  else
+    reduceKernel<T, Wire, Sum, 1><<<grid, kThreads, 0, stream>>>(
+        sources, count, to, reduction.maximum, add);
   return cudaGetLastError();
+}
+
+/// Of the float types that may be sent as each other.
+template <typename T, typename Wire>
+cudaError_t launchFloat(const Reduction &reduction, const Sources &sources,
+                        uint64_t count, void *out, bool add,
+                        cudaStream_t stream) {
+  return reduction.wide ? launch<T, Wire, double>(reduction, sources, count,
+                                                  out, add, stream)
+                        : launch<T, Wire, float>(reduction, sources, count, out,
+                                                 add, stream);
 }
 
 } // namespace
 
-cudaError_t gtp::rt::cuda::reduceInOrder(Scalar type, bool wide, bool maximum,
+cudaError_t gtp::rt::cuda::reduceInOrder(const Reduction &reduction,
                                          const void *const *data, size_t ranks,
                                          uint64_t count, void *out, bool add,
                                          cudaStream_t stream) {
@@ -76,18 +129,22 @@ cudaError_t gtp::rt::cuda::reduceInOrder(Scalar type, bool wide, bool maximum,
   sources.count = static_cast<unsigned>(ranks);
   for (size_t rank = 0; rank < ranks; ++rank)
     sources.data[rank] = data[rank];
-  switch (type) {
+  const bool narrow = reduction.wire == Scalar::BF16;
+  switch (reduction.type) {
   case Scalar::F32:
-    return wide ? launch<float, double>(sources, count, out, maximum, add,
-                                        stream)
-                : launch<float, float>(sources, count, out, maximum, add,
-                                       stream);
-  case Scalar::F64:
-    return launch<double, double>(sources, count, out, maximum, add, stream);
-  case Scalar::I64:
-    return launch<int64_t, int64_t>(sources, count, out, maximum, add, stream);
+    return (narrow ? launchFloat<float, bf16>
+                   : launchFloat<float, float>)(reduction, sources, count, out,
+                                                add, stream);
   case Scalar::BF16:
-    return launch<bf16, float>(sources, count, out, maximum, add, stream);
+    return (narrow ? launchFloat<bf16, bf16>
+                   : launchFloat<bf16, float>)(reduction, sources, count, out,
+                                               add, stream);
+  case Scalar::F64:
+    return launch<double, double, double>(reduction, sources, count, out, add,
+                                          stream);
+  case Scalar::I64:
+    return launch<int64_t, int64_t, int64_t>(reduction, sources, count, out,
+                                             add, stream);
   }
   return cudaErrorInvalidValue;
 }

@@ -103,7 +103,6 @@ StatusOr<Place> Decoder::readPlace(const pb::Operand &operand, uint64_t repeat,
     return Status::error("operand " + describe(operand) + " of buffer " +
                          std::to_string(operand.buffer()) + " " + what);
   };
-  GTP_RETURN_IF_ERROR(target.checkType(operand.dtype()));
   if (operand.buffer() >= code.buffers.size())
     return wrong("names a buffer that does not exist");
   std::optional<uint64_t> end = byteExtent(operand);
@@ -155,9 +154,6 @@ Status Decoder::addPlace(const pb::Operand &operand, uint64_t repeat,
 
 Status Decoder::readKernel(const pb::Kernel &kernel, uint64_t repeat,
                            Operation &decoded) {
-  // First, so that a type that cannot be run is refused for what it is.
-  for (const pb::Operand &operand : kernel.operands())
-    GTP_RETURN_IF_ERROR(target.checkType(operand.dtype()));
   GTP_RETURN_IF_ERROR(verifyKernelCall(plan, kernel));
   std::string name(kernelName(plan, kernel));
   const KernelSpec &spec = *lookupKernel(name);
@@ -184,8 +180,6 @@ Status Decoder::readCollective(const pb::Collective &collective,
   if (collective.communicator() >= code.communicators.size())
     return Status::error("the collective names a communicator that does not "
                          "exist");
-  if (collective.kind() != pb::Collective::ALL_GATHER)
-    GTP_RETURN_IF_ERROR(target.checkType(collective.wire()));
   for (const pb::Operand &source : collective.sources())
     GTP_RETURN_IF_ERROR(addPlace(source, repeat, Access::Read, decoded));
   for (const pb::Operand &destination : collective.destinations())
@@ -195,8 +189,6 @@ Status Decoder::readCollective(const pb::Collective &collective,
       collective, code.communicators[collective.communicator()].size);
   if (!spec.isOk())
     return std::move(spec).status().in("the collective cannot run");
-  if (spec->kind != pb::Collective::ALL_GATHER)
-    GTP_RETURN_IF_ERROR(target.checkReduction(*spec));
   decoded.collective = std::move(*spec);
   return Status::ok();
 }
@@ -320,7 +312,6 @@ StatusOr<Region> Decoder::readRegion(const pb::Region &region) {
 }
 
 Status Decoder::run() {
-  GTP_RETURN_IF_ERROR(target.checkHeader(plan));
   GTP_RETURN_IF_ERROR(readMesh());
   GTP_RETURN_IF_ERROR(readMemory());
   GTP_RETURN_IF_ERROR(readCommunicators());
@@ -340,15 +331,6 @@ Status Decoder::run() {
   }
   code.streams.assign(streams.begin(), streams.end());
   return Status::ok();
-}
-
-Status Target::checkReduction(const CollectiveSpec &spec) {
-  if (spec.wire == spec.type)
-    return Status::ok();
-  return Status::error(
-      std::string("it reduces ") + dtypeName(spec.type) + " sent as " +
-      dtypeName(spec.wire) + ", which " + name() +
-      " does not do; compile with --reduce-dtype=" + dtypeName(spec.type));
 }
 
 StatusOr<Code> gtp::rt::decode(const pb::Plan &plan, Target &target) {

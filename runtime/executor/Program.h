@@ -94,15 +94,8 @@ public:
   virtual ~Target() = default;
   /// "the host backend", for messages.
   virtual const char *name() const = 0;
-  /// Fails for a plan that the backend cannot run for what its header says.
-  virtual Status checkHeader(const plan::pb::Plan &plan) = 0;
   /// Fails when `ranks` arenas of `bytes` do not fit what the backend has.
   virtual Status checkMemory(uint64_t ranks, uint64_t bytes) = 0;
-  /// Fails for an element type that the backend does not move or compute in.
-  virtual Status checkType(plan::pb::DType type) = 0;
-  /// Fails for a reduction that the backend does not do: unless it says
-  /// otherwise, one that is sent in another type than that of its operands.
-  virtual Status checkReduction(const CollectiveSpec &spec);
   virtual StatusOr<KernelBody> kernel(const CallSite &site) = 0;
   /// Copies operand 0 to operand 1, of the same rows, columns and type.
   virtual KernelBody copy(const Shape &from, const Shape &to) = 0;

@@ -21,8 +21,6 @@ static uint64_t machineBytes() {
          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-Status HostTarget::checkHeader(const pb::Plan &) { return Status::ok(); }
-
 Status HostTarget::checkMemory(uint64_t ranks, uint64_t bytes) {
   if (ranks > kMaxHostRanks)
     return Status::error("the mesh has " + std::to_string(ranks) +
@@ -37,12 +35,6 @@ Status HostTarget::checkMemory(uint64_t ranks, uint64_t bytes) {
         " bytes each do not fit this machine's memory of " +
         std::to_string(machine) +
         " bytes; compile for fewer ranks or with a --memory-budget");
-  return Status::ok();
-}
-
-Status HostTarget::checkType(pb::DType) { return Status::ok(); }
-
-Status HostTarget::checkReduction(const CollectiveSpec &) {
   return Status::ok();
 }
 

@@ -11,10 +11,7 @@ namespace gtp::rt::host {
 class HostTarget : public Target {
 public:
   const char *name() const override { return "the host backend"; }
-  Status checkHeader(const plan::pb::Plan &plan) override;
   Status checkMemory(uint64_t ranks, uint64_t bytes) override;
-  Status checkType(plan::pb::DType type) override;
-  Status checkReduction(const CollectiveSpec &spec) override;
   StatusOr<KernelBody> kernel(const CallSite &site) override;
   KernelBody copy(const Shape &from, const Shape &to) override;
   KernelBody fill(uint64_t bytes, uint8_t value) override;

@@ -306,10 +306,11 @@ Status NcclRunner::sumPieces(const Communicator &c, const Operation &operation,
     if (!r.scatters && !whole)
       // Of an all-reduce that adds, the sums of all come together first.
       out = (to.add ? staging + c.size * r.slotBytes() : to.data) + begin;
-    GTP_CUDA(reduceInOrder(scalarOf(spec.type), spec.accumulation == pb::F64,
-                           spec.reduce == Collective::MAX, pieces, c.size,
-                           whole ? r.count : r.length(c.me), out,
-                           to.add && (r.scatters || whole), stream));
+    GTP_CUDA(reduceInOrder({scalarOf(spec.type), scalarOf(spec.wire),
+                            spec.accumulation == pb::F64,
+                            spec.reduce == Collective::MAX},
+                           pieces, c.size, whole ? r.count : r.length(c.me),
+                           out, to.add && (r.scatters || whole), stream));
     staging += r.stagingBytes();
   }
   return Status::ok();
@@ -351,8 +352,8 @@ Status NcclRunner::deliver(const Communicator &c, const Operation &operation,
     Reduction r(spec, i, c.size);
     const void *sum = staging + c.size * r.slotBytes();
     if (destinations[i].add && !r.goesWhole())
-      GTP_CUDA(reduceInOrder(scalarOf(spec.type), false, false, &sum, 1,
-                             r.count, destinations[i].data, true, stream));
+      GTP_CUDA(reduceInOrder({scalarOf(spec.type), scalarOf(spec.type)}, &sum,
+                             1, r.count, destinations[i].data, true, stream));
     staging += r.stagingBytes();
   }
   return Status::ok();

@@ -91,7 +91,8 @@ def body(tools, report, arguments):
     def plan(optimizer):
         if arguments.plans:
             return arguments.plans / plan_name(model, MESH, optimizer)
-        return tools.compile(model / "config.json", *plan_options(MESH, 2, optimizer))
+        return tools.compile(model / "config.json", *plan_options(MESH, 2),
+                             f"--optimizer={optimizer}")
 
     report.case("a killed rank", lambda: disturb(
         tools, plan("adamw"), model, signal.SIGKILL, "rank 1 ended without a word"))

@@ -18,13 +18,9 @@ namespace gtp::test {
 std::unique_ptr<rt::Backend> backendUnderTest(const plan::pb::Plan &plan,
                                               uint64_t rank = 0);
 
-/// Whether it has what float32 training with the mean over tokens does not
-/// need: bfloat16, masters in two halves, means over sequences.
-bool isComplete();
-
-/// Whether the libraries that it calls sum bfloat16 in the order in which they
-/// sum float32.
-bool librariesSumAlike();
+/// By how many units in the last place of bfloat16 a result of a bf16 kernel
+/// may differ from the float32 kernel's on the same values, rounded.
+double narrowUnits();
 
 /// Why the backend cannot run on this machine; empty where it can.
 std::string whyNotHere();

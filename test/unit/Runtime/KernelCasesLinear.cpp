@@ -26,7 +26,6 @@ void testLinear(const std::string &name) {
     Tensor w = randomTensor({n, k}, 2);
     Tensor dy = randomTensor({batch, length, n}, 3);
     KernelCase test(name);
-    test.byLibrary();
     if (name == "linear")
       test.in(x).in(w).out(linear({x, w})).check();
     else if (name == "linear_dgrad")

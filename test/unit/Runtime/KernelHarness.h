@@ -4,7 +4,7 @@
 // in double. The harness runs it dense, with a pitch on every operand that may
 // have one, and, where a result may accumulate, twice in a row; then with
 // bfloat16 operands, whose results must be the float32 kernel's on the same
-// inputs, rounded once.
+// inputs, rounded once; a backend says by how many units they may differ then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,9 +52,6 @@ public:
   /// Largest |got - expected| / (1 + |expected|); default 1e-5.
   KernelCase &tolerance(double value);
 
-  /// A library computes it, in an order of its own for each type.
-  KernelCase &byLibrary();
-
   /// Runs all variants and compares.
   void check() const;
   /// What all operands hold after one run, dense.
@@ -86,7 +83,6 @@ private:
   std::vector<std::pair<std::string, int64_t>> integers;
   std::vector<std::pair<std::string, std::vector<double>>> constants;
   double limit = 1e-5;
-  bool library = false;
 };
 
 } // namespace gtp::test

@@ -1,0 +1,152 @@
+//===- Vector.cuh - Elements that move together ---------------------------===//
+//
+// Kernels that memory limits move 16 bytes an instruction where addresses and
+// pitches allow it, and an element at a time where they do not: which of the
+// two changes no result.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GTP_RUNTIME_CUDA_VECTOR_CUH
+#define GTP_RUNTIME_CUDA_VECTOR_CUH
+
+#include "Device.cuh"
+
+namespace gtp::rt::cuda {
+
+/// kWidth elements in consecutive places, of which one instruction moves up to
+/// 16 bytes.
+template <typename T, unsigned kWidth>
+struct alignas(sizeof(T) * kWidth < 16 ? sizeof(T) * kWidth : 16) Pack {
+  T values[kWidth];
+};
+
+/// Elements of 16 bytes.
+template <typename T>
+constexpr unsigned kWidthOf = 16 / sizeof(T);
+
+template <typename T, unsigned kWidth>
+__device__ inline Pack<T, kWidth> loadPack(const T *from) {
+  return *reinterpret_cast<const Pack<T, kWidth> *>(from);
+}
+
+template <typename T, unsigned kWidth>
+__device__ inline void storePack(T *to, const Pack<T, kWidth> &pack) {
+  *reinterpret_cast<Pack<T, kWidth> *>(to) = pack;
+}
+
+/// As what sums are made of: float, and double for double.
+template <typename T>
+using SumOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+__device__ inline double toSum(double x) { return x; }
+__device__ inline float toSum(float x) { return x; }
+__device__ inline float toSum(bf16 x) { return toFloat(x); }
+template <typename T, typename Sum>
+__device__ inline T fromSum(Sum x) {
+  if constexpr (!std::is_same_v<T, bf16>)
+    return static_cast<T>(x);
+  else if constexpr (std::is_same_v<Sum, double>)
+    return __double2bfloat16(x);
+  else
+    return __float2bfloat16_rn(x);
+}
+
+template <unsigned kWidth, typename T, typename Sum>
+__device__ inline void widen(const T *from, Sum (&to)[kWidth]) {
+  Pack<T, kWidth> pack = loadPack<T, kWidth>(from);
+#pragma unroll
+  for (unsigned k = 0; k < kWidth; ++k)
+    to[k] = toSum(pack.values[k]);
+}
+
+template <unsigned kWidth, typename T, typename Sum>
+__device__ inline void narrow(T *to, const Sum (&from)[kWidth]) {
+  Pack<T, kWidth> pack;
+#pragma unroll
+  for (unsigned k = 0; k < kWidth; ++k)
+    pack.values[k] = fromSum<T>(from[k]);
+  storePack<T, kWidth>(to, pack);
+}
+
+inline uint64_t bytesOf(Element type) {
+  return type == Element::BF16 ? 2 : type == Element::F64 ? 8 : 4;
+}
+
+/// Whether rows that start `pitch` elements of `bytes` apart can be moved in
+/// packs of `width` elements.
+inline bool movesPacks(const void *data, uint64_t pitch, uint64_t bytes,
+                       unsigned width) {
+  uint64_t piece = width * bytes < 16 ? width * bytes : 16;
+  return reinterpret_cast<uintptr_t>(data) % piece == 0 &&
+         pitch * bytes % piece == 0;
+}
+inline bool movesPacks(const Tensor &tensor, unsigned width) {
+  return movesPacks(tensor.data, tensor.rows > 1 ? tensor.pitch : 0,
+                    bytesOf(tensor.type), width);
+}
+
+/// Rows and columns of a loop over all tensors: one row where none has a gap.
+struct Extent {
+  uint64_t rows, columns;
+
+  template <typename... Tensors>
+  explicit Extent(const Tensor &first, const Tensors &...others)
+      : rows(first.rows), columns(first.columns) {
+    bool dense = (first.pitch == columns) && ((others.pitch == columns) && ...);
+    if (dense) {
+      columns *= rows;
+      rows = 1;
+    }
+  }
+};
+
+/// What a body of `eachPack` derives from: `run<kWidth>(row, column)` does
+/// kWidth elements, `begin` reads what all elements need.
+struct PackBody {
+  __device__ void begin() {}
+};
+
+template <unsigned kWidth, typename Body>
+__global__ void __launch_bounds__(256)
+    eachPackKernel(Body body, uint64_t rows, uint64_t columns) {
+  const uint64_t packs = columns / kWidth;
+  body.begin();
+  for (uint64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+    for (uint64_t pack = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+         pack < packs; pack += uint64_t(gridDim.x) * blockDim.x)
+      body.template run<kWidth>(row, pack * kWidth);
+    if constexpr (kWidth > 1) {
+      uint64_t column = packs * kWidth + threadIdx.x;
+      if (blockIdx.x == 0 && column < columns)
+        body.template run<1>(row, column);
+    }
+  }
+}
+
+/// Runs the body on every element, kWidth of a row together if `wide`. A thread
+/// does about `each` packs.
+template <unsigned kWidth, typename Body>
+cudaError_t eachPack(const Body &body, const Extent &extent, bool wide,
+                     unsigned each, cudaStream_t stream) {
+  constexpr uint64_t kThreads = 256, kMostBlocks = uint64_t(1) << 30;
+  const uint64_t width = wide ? kWidth : 1;
+  uint64_t packs = (extent.columns + width - 1) / width;
+  // Short rows, and few of them, shall not leave multiprocessors idle.
+  uint64_t x = (packs + kThreads * each - 1) / (kThreads * each);
+  if (x * extent.rows < 1024)
+    x = (packs + kThreads - 1) / kThreads;
+  uint64_t y = extent.rows < 65535 ? extent.rows : 65535;
+  dim3 blocks(static_cast<unsigned>(x < kMostBlocks ? x : kMostBlocks),
+              static_cast<unsigned>(y));
+  if (wide)
+    eachPackKernel<kWidth, Body>
+        <<<blocks, kThreads, 0, stream>>>(body, extent.rows, extent.columns);
+  else
+    eachPackKernel<1, Body>
+        <<<blocks, kThreads, 0, stream>>>(body, extent.rows, extent.columns);
+  return cudaGetLastError();
+}
+
+} // namespace gtp::rt::cuda
+
+#endif // GTP_RUNTIME_CUDA_VECTOR_CUH
