@@ -3,6 +3,7 @@
 #include "gtp-rt/ParameterStore.h"
 #include "NumberFormat.h"
 #include "Shard.h"
+#include "ShardWriter.h"
 #include "gtp/Plan/Operand.h"
 
 #include <algorithm>
@@ -146,50 +147,11 @@ StatusOr<ParameterStore> ParameterStore::create(const RunPlan &plan) {
   return ParameterStore(plan);
 }
 
-/// What each buffer of a shard starts with: weights in compute precision and as
-/// master, however that is held, and zero moments.
-static Status writeShard(const RunPlan &plan, const pb::Parameter &parameter,
-                         Backend &backend, uint64_t rank,
-                         const std::vector<float> &shard) {
-  auto write = [&](uint32_t buffer, const std::vector<uint8_t> &bytes) {
-    return backend.writeBuffer(rank, buffer, 0, bytes.data(), bytes.size());
-  };
-  bool isApart = parameter.master_buffer_plus1() != 0;
-  bool isSplit = parameter.remainder_buffer_plus1() != 0;
-  GTP_RETURN_IF_ERROR(write(parameter.compute_buffer(),
-                            isApart || isSplit
-                                ? publish(shard, plan.computeType())
-                                : encode(shard, plan.computeType())));
-  if (isApart)
-    GTP_RETURN_IF_ERROR(write(parameter.master_buffer_plus1() - 1,
-                              encode(shard, plan.masterType())));
-  if (isSplit)
-    GTP_RETURN_IF_ERROR(
-        write(parameter.remainder_buffer_plus1() - 1, remainders(shard)));
-  std::vector<uint8_t> zeros(shard.size() * dtypeSize(plan.masterType()), 0);
-  for (uint32_t state : parameter.state_buffers())
-    GTP_RETURN_IF_ERROR(write(state, zeros));
-  return Status::ok();
-}
-
 Status ParameterStore::initialize(Backend &backend,
                                   const WeightSource &weights) const {
-  const pb::Plan &proto = plan.proto();
-  uint64_t end = backend.firstRank() + backend.localRanks();
-  std::vector<float> logical;
-  for (const pb::Parameter &parameter : proto.parameters()) {
-    logical.resize(logicalElements(parameter));
-    uint64_t rowElements = logical.size() / parameter.shape(0), at = 0;
-    for (int i = 0; i < parameter.tensors_size(); ++i) {
-      weights.read(parameter, i, logical.data() + at);
-      at += parameter.tensors(i).rows() * rowElements;
-    }
-    const pb::Layout &layout = proto.layouts(int(parameter.layout()));
-    for (uint64_t rank = backend.firstRank(); rank < end; ++rank) {
-      std::vector<float> shard = Shard(proto.mesh(), layout, rank).cut(logical);
-      GTP_RETURN_IF_ERROR(writeShard(plan, parameter, backend, rank, shard));
-    }
-  }
+  ShardWriter writer(plan, weights, backend);
+  for (const pb::Parameter &parameter : plan.proto().parameters())
+    GTP_RETURN_IF_ERROR(writer.write(parameter));
   return Status::ok();
 }
 

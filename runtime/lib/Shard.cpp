@@ -49,13 +49,16 @@ void Shard::forEach(size_t dim, uint64_t local, uint64_t logical,
   }
 }
 
-std::vector<float> Shard::cut(const std::vector<float> &logical) const {
-  std::vector<float> shard(elements(), 0.0f);
+std::vector<Shard::Stretch> Shard::stretches() const {
+  std::vector<Stretch> found;
   forEach(0, 0, 0, [&](uint64_t local, uint64_t at, uint64_t size) {
-    std::copy_n(logical.begin() + int64_t(at), size,
-                shard.begin() + int64_t(local));
+    if (!found.empty() && found.back().local + found.back().size == local &&
+        found.back().logical + found.back().size == at)
+      found.back().size += size;
+    else
+      found.push_back({local, at, size});
   });
-  return shard;
+  return found;
 }
 
 void Shard::place(const std::vector<float> &shard,

@@ -17,8 +17,12 @@ public:
 
   /// Pads included.
   uint64_t elements() const;
-  /// The shard of `logical`; pads are zero.
-  std::vector<float> cut(const std::vector<float> &logical) const;
+  /// Elements that lie dense in both, in the order of the shard; pads are in
+  /// none.
+  struct Stretch {
+    uint64_t local, logical, size;
+  };
+  std::vector<Stretch> stretches() const;
   /// Puts the shard where it belongs in `logical`; pads go nowhere.
   void place(const std::vector<float> &shard,
              std::vector<float> &logical) const;

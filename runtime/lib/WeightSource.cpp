@@ -154,17 +154,51 @@ StatusOr<WeightSource> WeightSource::checkpoint(const RunPlan &plan,
   return source;
 }
 
-void WeightSource::read(const pb::Parameter &parameter, int tensor,
-                        float *destination) const {
-  const std::string &name = plan.text(parameter.tensors(tensor).name());
-  uint64_t elements = elementsOf(tensorShape(parameter, tensor));
-  if (reader)
-    reader->read(stored.at(name), 0, elements, destination);
-  else if (parameter.init() == pb::Parameter::NORMAL)
-    initializeNormal(seed, name, plan.model().initializer_range(), 0, elements,
+/// Elements [begin, begin + count) of an initial tensor.
+static void readInitial(const RunPlan &plan, uint64_t seed,
+                        const pb::Parameter &parameter, int tensor,
+                        uint64_t begin, uint64_t count, float *destination) {
+  if (parameter.init() == pb::Parameter::NORMAL)
+    initializeNormal(seed, plan.text(parameter.tensors(tensor).name()),
+                     plan.model().initializer_range(), begin, count,
                      destination);
   else
-    std::fill_n(destination, elements,
+    std::fill_n(destination, count,
                 parameter.init() == pb::Parameter::ONES ? 1.0f : 0.0f);
+}
+
+bool WeightSource::readsParts(const pb::Parameter &parameter) const {
+  return !reader &&
+         std::none_of(parameter.tensors().begin(), parameter.tensors().end(),
+                      [](const pb::CheckpointTensor &tensor) {
+                        return tensor.transposed() ||
+                               tensor.interleaved_groups() != 0;
+                      });
+}
+
+void WeightSource::readPart(const pb::Parameter &parameter, uint64_t begin,
+                            uint64_t count, float *destination) const {
+  for (int i = 0; i < parameter.tensors_size() && count > 0; ++i) {
+    const uint64_t elements = elementsOf(tensorShape(parameter, i));
+    if (begin >= elements) {
+      begin -= elements;
+      continue;
+    }
+    const uint64_t here = std::min(count, elements - begin);
+    readInitial(plan, seed, parameter, i, begin, here, destination);
+    destination += here;
+    count -= here;
+    begin = 0;
+  }
+}
+
+void WeightSource::read(const pb::Parameter &parameter, int tensor,
+                        float *destination) const {
+  uint64_t elements = elementsOf(tensorShape(parameter, tensor));
+  if (reader)
+    reader->read(stored.at(plan.text(parameter.tensors(tensor).name())), 0,
+                 elements, destination);
+  else
+    readInitial(plan, seed, parameter, tensor, 0, elements, destination);
   changeLayout(parameter, tensor, LayoutChange::ToParameter, destination);
 }

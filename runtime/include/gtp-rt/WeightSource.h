@@ -22,6 +22,13 @@ public:
   /// All elements of tensor `tensor` of `parameter`, in the parameter's layout.
   void read(const plan::pb::Parameter &parameter, int tensor,
             float *destination) const;
+  /// Whether any part of `parameter` can be had alone: initial weights that
+  /// checkpoints lay out as the parameter does.
+  bool readsParts(const plan::pb::Parameter &parameter) const;
+  /// Elements [begin, begin + count) of such a parameter, all of whose tensors
+  /// lie one behind the other. Any thread may call it.
+  void readPart(const plan::pb::Parameter &parameter, uint64_t begin,
+                uint64_t count, float *destination) const;
 
   /// Names in the checkpoint that are derived from the configuration and hold
   /// no weight; they are skipped.

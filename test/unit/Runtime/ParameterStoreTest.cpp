@@ -118,6 +118,28 @@ TEST(ParameterStore, DumpsHoldLogicalTensorsUnderCheckpointNames) {
             std::vector<float>(expected, expected + 6));
 }
 
+// As many elements as make work for several threads.
+TEST(ParameterStore, LargeParametersAreTheSameInPieces) {
+  TestPlan test({{"gtp", 2}});
+  const plan::pb::Parameter parameter =
+      test.parameter({{"q", 300}, {"k", 101}}, {1001}, 2);
+  RunPlan plan = *RunPlan::create(test.plan);
+  MemoryBackend backend(test.plan);
+  ASSERT_TRUE(ParameterStore::create(plan)
+                  ->initialize(backend, WeightSource::initial(plan, 7))
+                  .isOk());
+  std::vector<float> expected(401 * 1001);
+  initializeNormal(7, "q", 0.02, 0, 300 * 1001, expected.data());
+  initializeNormal(7, "k", 0.02, 0, 101 * 1001, expected.data() + 300 * 1001);
+  std::vector<float> found;
+  for (uint64_t rank : {0, 1}) {
+    std::vector<float> shard = backend.floats(rank, parameter.compute_buffer());
+    found.insert(found.end(), shard.begin(), shard.end());
+  }
+  found.resize(expected.size());
+  EXPECT_EQ(found, expected);
+}
+
 TEST(ParameterStore, PadsAndStatesAreZero) {
   Fixture fixture({{"gtp", 2}});
   ASSERT_TRUE(fixture.store
