@@ -35,6 +35,7 @@ struct State {
   Code code;
   std::unique_ptr<DeviceMemory> memory;
   std::unique_ptr<CollectiveRunner> collectives;
+  std::unique_ptr<StandIns> standIns;
   std::unique_ptr<Issuer> issuer;
 };
 
@@ -58,6 +59,7 @@ public:
                     void *destination, uint64_t size) override;
   Status runStep(uint32_t program,
                  const std::function<Status()> &beforeUpdate) override;
+  StepReport lastStep() const override;
   std::string progress() const override {
     return state->issuer->describeProgress();
   }
@@ -77,7 +79,12 @@ private:
   const BackendOptions options;
   const CudaPlace place;
   std::unique_ptr<State> state;
+  /// What becomes of the collectives of the training step that begins.
+  StatusOr<Collectives> chooseCollectives();
+
   std::map<Stretch, unsigned> eagerRuns;
+  uint64_t trainingSteps = 0;
+  StepReport report;
   bool failed = false;
 };
 
@@ -249,27 +256,58 @@ Status CudaBackend::start(const Stretch &stretch) {
   if (issuer.isCaptured(stretch))
     return issuer.launch(stretch);
   unsigned &runs = eagerRuns[stretch];
-  if (options.eager || runs < kEagerSteps ||
+  // Libraries are ready when collectives are left out.
+  const unsigned eagerSteps =
+      stretch.collectives == Collectives::Omit ? 0 : kEagerSteps;
+  if (options.eager || runs < eagerSteps ||
       issuer.operations(stretch) > kMostGraphOperations) {
     ++runs;
     return issuer.issue(stretch);
   }
-  GTP_RETURN_IF_ERROR(issuer.capture(stretch));
+  GTP_ASSIGN_OR_RETURN(report.graph, issuer.capture(stretch));
   return issuer.launch(stretch);
 }
 
 Status CudaBackend::run(const Stretch &stretch, Clock::time_point deadline) {
   if (stretch.first == stretch.end || state->code.streams.empty())
     return Status::ok();
+  const Clock::time_point begin = Clock::now();
   Status status = start(stretch);
+  report.launchSeconds +=
+      std::chrono::duration<double>(Clock::now() - begin).count();
   if (status.isOk())
     status = finish(deadline);
-  if (status.isOk())
+  if (status.isOk()) {
+    GTP_ASSIGN_OR_RETURN(double seconds, state->issuer->deviceSeconds());
+    report.deviceSeconds += seconds;
     return status;
+  }
   failed = true;
   return Status::error(
       "rank " + std::to_string(place.rank) + ": " + status.message() +
       "\nlast completed collectives:" + state->issuer->describeProgress());
+}
+
+StatusOr<Collectives> CudaBackend::chooseCollectives() {
+  ++trainingSteps;
+  if (!options.withoutCollectivesAfter || !state->collectives ||
+      trainingSteps < *options.withoutCollectivesAfter)
+    return Collectives::Run;
+  if (trainingSteps > *options.withoutCollectivesAfter)
+    return Collectives::Omit;
+  GTP_ASSIGN_OR_RETURN(
+      state->standIns,
+      StandIns::create(state->plan, state->code, place.device));
+  state->issuer->setStandIns(state->standIns.get());
+  return Collectives::Keep;
+}
+
+StepReport CudaBackend::lastStep() const {
+  StepReport last = report;
+  size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess)
+    last.deviceBytes = total - free;
+  return last;
 }
 
 Status CudaBackend::runStep(uint32_t program,
@@ -283,13 +321,19 @@ Status CudaBackend::runStep(uint32_t program,
                          std::min(options.stepTimeoutSeconds, 1e9) * 1e9));
   auto end =
       static_cast<uint32_t>(state->code.programs[program].regions.size());
+  report = StepReport();
+  Collectives collectives = Collectives::Run;
+  if (program == 0) {
+    GTP_ASSIGN_OR_RETURN(collectives, chooseCollectives());
+  }
+  report.withoutCollectives = collectives == Collectives::Omit;
   uint32_t first = 0;
   if (beforeUpdate) {
     GTP_ASSIGN_OR_RETURN(first, updateRegion(state->code, program));
-    GTP_RETURN_IF_ERROR(run({program, 0, first}, deadline));
+    GTP_RETURN_IF_ERROR(run({program, 0, first, collectives}, deadline));
     GTP_RETURN_IF_ERROR(beforeUpdate());
   }
-  return run({program, first, end}, deadline);
+  return run({program, first, end, collectives}, deadline);
 }
 
 int gtp::rt::countGpus() {

@@ -5,6 +5,7 @@
 #include "Check.h"
 #include "Progress.h"
 
+#include <chrono>
 #include <cstring>
 
 using namespace gtp;
@@ -28,15 +29,16 @@ Issuer::~Issuer() {
   for (const std::vector<cudaEvent_t> *list : {&events, &joinEvents})
     for (cudaEvent_t event : *list)
       cudaEventDestroy(event);
-  for (cudaEvent_t event : {forkEvent, doneEvent})
+  for (cudaEvent_t event : {forkEvent, startEvent, doneEvent})
     if (event)
       cudaEventDestroy(event);
   if (progress)
     cudaFreeHost(progress);
 }
 
-Status Issuer::makeEvent(cudaEvent_t &event) const {
-  GTP_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+Status Issuer::makeEvent(cudaEvent_t &event, bool isTimed) const {
+  GTP_CUDA(cudaEventCreateWithFlags(&event, isTimed ? cudaEventDefault
+                                                    : cudaEventDisableTiming));
   return Status::ok();
 }
 
@@ -70,7 +72,8 @@ Status Issuer::create() {
     joinEvents.push_back(event);
   }
   GTP_RETURN_IF_ERROR(makeEvent(forkEvent));
-  GTP_RETURN_IF_ERROR(makeEvent(doneEvent));
+  GTP_RETURN_IF_ERROR(makeEvent(startEvent, /*isTimed=*/true));
+  GTP_RETURN_IF_ERROR(makeEvent(doneEvent, /*isTimed=*/true));
   size_t bytes = context.allStreams().size() * sizeof(uint32_t);
   void *words = nullptr;
   GTP_CUDA(cudaHostAlloc(&words, bytes, cudaHostAllocMapped));
@@ -95,7 +98,19 @@ Status Issuer::join() {
   return Status::ok();
 }
 
-Status Issuer::issueOperation(const Operation &operation, uint64_t iteration) {
+Status Issuer::runCollective(const Operation &operation,
+                             Collectives collectivesAre) {
+  cudaStream_t stream = context.stream(operation.stream);
+  if (collectivesAre == Collectives::Omit)
+    return Status::ok();
+  GTP_RETURN_IF_ERROR(collectives->run(operation, arguments.data(), stream));
+  return collectivesAre == Collectives::Keep
+             ? standIns->keep(operation, code, arena, stream)
+             : Status::ok();
+}
+
+Status Issuer::issueOperation(const Operation &operation, uint64_t iteration,
+                              Collectives collectivesAre) {
   cudaStream_t stream = context.stream(operation.stream);
   for (uint32_t event : operation.waits)
     GTP_CUDA(cudaStreamWaitEvent(stream, events[event], 0));
@@ -105,31 +120,38 @@ Status Issuer::issueOperation(const Operation &operation, uint64_t iteration) {
     for (auto [axis, stride] : place.rankStrides)
       offset += coordinates[axis] * stride;
     arguments[i] = {arena + offset, place.accumulate && iteration != 0};
+    std::byte *standIn = collectivesAre == Collectives::Omit
+                             ? standIns->find(place, code)
+                             : nullptr;
+    if (standIn)
+      arguments[i].data = standIn + (offset - place.offset);
   }
   if (!operation.isCollective())
     GTP_RETURN_IF_ERROR(operation.body(
         {arguments.data(), coordinates.data(), operation.stream}));
   else
-    GTP_RETURN_IF_ERROR(collectives->run(operation, arguments.data(), stream));
+    GTP_RETURN_IF_ERROR(runCollective(operation, collectivesAre));
   if (operation.eventPlus1)
     GTP_CUDA(cudaEventRecord(events[operation.eventPlus1 - 1], stream));
   return Status::ok();
 }
 
-Status Issuer::issueRegion(uint32_t program, uint32_t index) {
+Status Issuer::issueRegion(const Stretch &stretch, uint32_t index) {
+  const uint32_t program = stretch.program;
   const Region &region = code.programs[program].regions[index];
   for (uint64_t iteration = 0; iteration < region.repeat; ++iteration) {
     GTP_RETURN_IF_ERROR(fork());
     for (const Operation &operation : region.operations) {
       if (!operation.runsIn(iteration, region.repeat))
         continue;
-      Status status = issueOperation(operation, iteration);
+      Status status = issueOperation(operation, iteration, stretch.collectives);
       if (!status.isOk())
         return std::move(status).in(
             describePlace(plan, program, index, operation.index) +
             ", iteration " + std::to_string(iteration));
       auto number = markNumbers.find({program, index, operation.index});
-      if (number != markNumbers.end())
+      if (number != markNumbers.end() &&
+          stretch.collectives != Collectives::Omit)
         GTP_CUDA(mark(progress + operation.stream, number->second,
                       context.stream(operation.stream)));
     }
@@ -139,8 +161,9 @@ Status Issuer::issueRegion(uint32_t program, uint32_t index) {
 }
 
 Status Issuer::issue(const Stretch &stretch) {
+  GTP_CUDA(cudaEventRecord(startEvent, firstStream()));
   for (uint32_t r = stretch.first; r < stretch.end; ++r)
-    GTP_RETURN_IF_ERROR(issueRegion(stretch.program, r));
+    GTP_RETURN_IF_ERROR(issueRegion(stretch, r));
   GTP_RETURN_IF_ERROR(context.fetchFault(firstStream()));
   GTP_CUDA(cudaEventRecord(doneEvent, firstStream()));
   return Status::ok();
@@ -155,18 +178,23 @@ uint64_t Issuer::operations(const Stretch &stretch) const {
   return count;
 }
 
-Status Issuer::capture(const Stretch &stretch) {
+StatusOr<StepReport::Graph> Issuer::capture(const Stretch &stretch) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
   GTP_CUDA(
       cudaStreamBeginCapture(firstStream(), cudaStreamCaptureModeThreadLocal));
   Status issued = Status::ok();
   for (uint32_t r = stretch.first; r < stretch.end && issued.isOk(); ++r)
-    issued = issueRegion(stretch.program, r);
+    issued = issueRegion(stretch, r);
   if (issued.isOk())
     issued = context.fetchFault(firstStream());
   cudaGraph_t graph = nullptr;
   cudaError_t ended = cudaStreamEndCapture(firstStream(), &graph);
   GTP_RETURN_IF_ERROR(std::move(issued).in("capturing the step's graph"));
   GTP_RETURN_IF_ERROR(check(ended, "cudaStreamEndCapture"));
+  const Clock::time_point captured = Clock::now();
+  size_t nodes = 0;
+  GTP_CUDA(cudaGraphGetNodes(graph, nullptr, &nodes));
   cudaGraphExec_t executable = nullptr;
   cudaError_t made = cudaGraphInstantiate(
       &executable, graph, cudaGraphInstantiateFlagUseNodePriority);
@@ -174,13 +202,23 @@ Status Issuer::capture(const Stretch &stretch) {
   GTP_RETURN_IF_ERROR(check(made, "cudaGraphInstantiate"));
   graphs[stretch] = executable;
   GTP_CUDA(cudaGraphUpload(executable, firstStream()));
-  return Status::ok();
+  const Clock::time_point uploaded = Clock::now();
+  return StepReport::Graph{
+      nodes, std::chrono::duration<double>(captured - start).count(),
+      std::chrono::duration<double>(uploaded - captured).count()};
 }
 
 Status Issuer::launch(const Stretch &stretch) {
+  GTP_CUDA(cudaEventRecord(startEvent, firstStream()));
   GTP_CUDA(cudaGraphLaunch(graphs.at(stretch), firstStream()));
   GTP_CUDA(cudaEventRecord(doneEvent, firstStream()));
   return Status::ok();
+}
+
+StatusOr<double> Issuer::deviceSeconds() const {
+  float milliseconds = 0;
+  GTP_CUDA(cudaEventElapsedTime(&milliseconds, startEvent, doneEvent));
+  return double(milliseconds) / 1e3;
 }
 
 std::string Issuer::describeProgress() const {

@@ -12,19 +12,29 @@
 #include "CollectiveRunner.h"
 #include "Context.h"
 #include "Program.h"
+#include "StandIns.h"
+#include "gtp-rt/Backend.h"
 
 #include <map>
 #include <tuple>
 
 namespace gtp::rt::cuda {
 
+/// What becomes of the collectives of a step.
+enum class Collectives {
+  Run,
+  Keep, ///< run, and their results go to the stand-ins too
+  Omit  ///< kernels read the stand-ins
+};
+
 /// Regions [first, end) of a program.
 struct Stretch {
   uint32_t program = 0, first = 0, end = 0;
+  Collectives collectives = Collectives::Run;
 
   bool operator<(const Stretch &other) const {
-    return std::tie(program, first, end) <
-           std::tie(other.program, other.first, other.end);
+    return std::tie(program, first, end, collectives) <
+           std::tie(other.program, other.first, other.end, other.collectives);
   }
 };
 
@@ -40,6 +50,8 @@ public:
 
   /// Makes events and progress words.
   Status create();
+  /// Before a stretch that keeps or omits collectives; outlives them.
+  void setStandIns(const StandIns *values) { standIns = values; }
 
   /// Issues the operations one by one. Fails where one cannot be issued, which
   /// it names.
@@ -47,7 +59,7 @@ public:
   /// Operations that a graph of the stretch would have.
   uint64_t operations(const Stretch &stretch) const;
   /// Captures the stretch; later `launch`es run it.
-  Status capture(const Stretch &stretch);
+  StatusOr<StepReport::Graph> capture(const Stretch &stretch);
   bool isCaptured(const Stretch &stretch) const {
     return graphs.count(stretch) != 0;
   }
@@ -55,6 +67,8 @@ public:
 
   /// Recorded behind the last `issue` or `launch`.
   cudaEvent_t done() const { return doneEvent; }
+  /// By the device's clock, from the first operation of that to the last.
+  StatusOr<double> deviceSeconds() const;
   /// What each stream has completed last, a line a stream.
   std::string describeProgress() const;
 
@@ -64,12 +78,14 @@ private:
     uint32_t program, region, operation;
   };
 
-  Status makeEvent(cudaEvent_t &event) const;
+  Status makeEvent(cudaEvent_t &event, bool isTimed = false) const;
   /// All streams wait for the first, or the first for all.
   Status fork();
   Status join();
-  Status issueRegion(uint32_t program, uint32_t index);
-  Status issueOperation(const Operation &operation, uint64_t iteration);
+  Status issueRegion(const Stretch &stretch, uint32_t index);
+  Status issueOperation(const Operation &operation, uint64_t iteration,
+                        Collectives collectivesAre);
+  Status runCollective(const Operation &operation, Collectives collectivesAre);
   cudaStream_t firstStream() const;
 
   const plan::pb::Plan &plan;
@@ -78,9 +94,10 @@ private:
   std::byte *const arena;
   const std::vector<uint64_t> coordinates;
   CollectiveRunner *const collectives;
+  const StandIns *standIns = nullptr;
   std::vector<Argument> arguments;
   std::vector<cudaEvent_t> events, joinEvents; ///< all that exist
-  cudaEvent_t forkEvent = nullptr, doneEvent = nullptr;
+  cudaEvent_t forkEvent = nullptr, startEvent = nullptr, doneEvent = nullptr;
   std::map<Stretch, cudaGraphExec_t> graphs;
   /// Of each stream, in memory that host and device share.
   uint32_t *progress = nullptr;

@@ -121,7 +121,11 @@ void Progress::step(const StepMetrics &metrics) {
   if (isRow) {
     if (metrics.eval)
       row += format("  held out %.4f", shown(metrics.eval->loss));
-    console.line(metrics.skipped ? row + "  update skipped" : row);
+    if (metrics.skipped)
+      row += "  update skipped";
+    if (metrics.report.withoutCollectives)
+      row += "  without collectives";
+    console.line(row);
     tokens = 0;
     seconds = 0;
   } else {

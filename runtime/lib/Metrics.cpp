@@ -22,6 +22,23 @@ StatusOr<MetricsWriter> MetricsWriter::create(const std::string &path,
   return writer;
 }
 
+/// What the backend knows.
+static void addReport(nlohmann::ordered_json &line, const StepReport &report) {
+  auto add = [&](const char *key, double value) {
+    if (value > 0)
+      line[key] = value;
+  };
+  add("device_ms", report.deviceSeconds * 1e3);
+  add("launch_ms", report.launchSeconds * 1e3);
+  if (report.deviceBytes)
+    line["device_bytes"] = report.deviceBytes;
+  if (report.graph) {
+    line["graph_nodes"] = report.graph->nodes;
+    line["capture_ms"] = report.graph->captureSeconds * 1e3;
+    line["instantiate_ms"] = report.graph->instantiateSeconds * 1e3;
+  }
+}
+
 static void addEval(nlohmann::ordered_json &line, const EvalMetrics &metrics) {
   line["eval_loss"] = metrics.loss;
   line["eval_count"] = metrics.count;
@@ -38,10 +55,13 @@ Status MetricsWriter::write(const StepMetrics &metrics) {
   line["step_ms"] = metrics.seconds * 1e3;
   line["model_tflops"] = metrics.modelFlops / metrics.seconds / 1e12;
   line["peak_bytes"] = metrics.peakBytes;
+  addReport(line, metrics.report);
   if (metrics.eval)
     addEval(line, *metrics.eval);
   if (metrics.skipped)
     line["skipped"] = true;
+  if (metrics.report.withoutCollectives)
+    line["without_collectives"] = true;
   if (unchecked)
     line["unchecked"] = true;
   return writeLine(line.dump() + "\n");

@@ -56,7 +56,7 @@ struct Texts {
   std::string tokenBits, steps = "1", lr = "1e-3", schedule = "const";
   std::string weightDecay = "0", betas = "0.9,0.95", eps = "1e-8", seed = "0";
   std::string backend = "auto", hostJitter, maxNonFinite = "3";
-  std::string evalEvery, evalSteps;
+  std::string evalEvery, evalSteps, withoutCollectives;
   std::vector<std::string> data, rankPlans;
 };
 
@@ -182,6 +182,36 @@ static Status convertBackend(const Texts &texts, RunOptions &options) {
                       options.hostJitter.emplace());
 }
 
+/// Needs `steps` and what else is written.
+static Status convertWithoutCollectives(const Texts &texts,
+                                        RunOptions &options) {
+  const std::string &text = texts.withoutCollectives;
+  if (text.empty())
+    return Status::ok();
+  uint64_t &after = options.withoutCollectivesAfter.emplace();
+  if (!parseWhole(text, after) || after == 0 || after >= options.steps)
+    return wrongValue("--without-collectives", text,
+                      "the number of a step before the last of --steps=" +
+                          texts.steps + ": those after it have no collectives");
+  const std::pair<const char *, const std::string *> results[] = {
+      {"--dump-grads", &options.dumpGrads},
+      {"--dump-weights", &options.dumpWeights},
+      {"--eval-data", &options.evalData},
+      {"--tensorboard", &options.tensorboard}};
+  for (const auto &[option, value] : results)
+    if (!value->empty())
+      return Status::error(
+          "--without-collectives=" + text +
+          ": steps without collectives train nothing, so that there is no "
+          "result for " +
+          option + "=" + *value + "; leave one of them out");
+  if (options.backend == RunOptions::BackendChoice::Host)
+    return Status::error("--without-collectives=" + text +
+                         ": times kernels on GPUs; the host backend runs whole "
+                         "steps only");
+  return Status::ok();
+}
+
 static Status convert(const Texts &texts, RunOptions &options) {
   if (!texts.tokenBits.empty() && texts.tokenBits != "16" &&
       texts.tokenBits != "32")
@@ -200,6 +230,7 @@ static Status convert(const Texts &texts, RunOptions &options) {
                       "an integer, 1 or more");
   GTP_RETURN_IF_ERROR(parseInteger("--seed", texts.seed, options.seed));
   GTP_RETURN_IF_ERROR(convertBackend(texts, options));
+  GTP_RETURN_IF_ERROR(convertWithoutCollectives(texts, options));
   return convertRankPlans(texts, options);
 }
 
@@ -370,6 +401,9 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
       "random delays before operations");
   app.add_flag("--eager", options.eager,
                "no graph capture; the host never captures");
+  add("--without-collectives", texts.withoutCollectives, "N",
+      "time kernels alone: steps after step N run without collectives, on what "
+      "those of step N have written, and train nothing");
   add("--metrics", options.metrics, "FILE.jsonl", "a line of JSON a step");
   add("--tensorboard", options.tensorboard, "DIR",
       "a file of events with loss, grad_norm and lr for TensorBoard");

@@ -141,8 +141,13 @@ createBackend(const RunOptions &options, const plan::pb::Plan &plan,
   BackendOptions backendOptions;
   backendOptions.hostJitter = options.hostJitter;
   backendOptions.eager = options.eager;
+  backendOptions.withoutCollectivesAfter = options.withoutCollectivesAfter;
   ChosenBackend chosen;
   if (role.kind == Role::AllRanks) {
+    if (options.withoutCollectivesAfter)
+      return Status::error("--without-collectives=" +
+                           std::to_string(*options.withoutCollectivesAfter) +
+                           ": times kernels on GPUs, and this run has none");
     GTP_ASSIGN_OR_RETURN(chosen.backend, createHost(plan, backendOptions));
     chosen.where = "as threads of the host backend";
     return chosen;
@@ -184,6 +189,11 @@ static void printSummary(Console &console, const RunOptions &options,
                " across steps; weights, gradients and optimizer state whole on "
                "a rank: " +
                bytesText(plan.replicatedBytes()));
+  if (options.withoutCollectivesAfter)
+    console.line("no train  steps after " +
+                 std::to_string(*options.withoutCollectivesAfter) +
+                 " run without collectives; they time kernels and train "
+                 "nothing");
   console.line("weights   " +
                (options.weights.empty()
                     ? "initial, from seed " + std::to_string(options.seed)

@@ -202,6 +202,7 @@ StatusOr<uint64_t> Training::run() {
     GTP_RETURN_IF_ERROR(runStep(beforeUpdate));
     metrics.seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
+    metrics.report = backend.lastStep();
     auto mayStop = [&] { return !hooks.lastGradients && isStopped(); };
     bool ends = isLast || mayStop();
     GTP_RETURN_IF_ERROR(evaluateAfter(step, ends));

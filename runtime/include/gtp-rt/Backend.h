@@ -30,6 +30,26 @@ struct BackendOptions {
   /// CUDA: issue every step's operations one by one; else steps after the
   /// second are replayed as a graph.
   bool eager = false;
+  /// CUDA, to time kernels alone: training steps after that one, from 1, run
+  /// without collectives, on what those of that step have written.
+  std::optional<uint64_t> withoutCollectivesAfter;
+};
+
+/// How the last step ran; 0 is not known.
+struct StepReport {
+  /// Of a graph, in the step that made it.
+  struct Graph {
+    uint64_t nodes = 0;
+    double captureSeconds = 0;     ///< issuing the step's operations into it
+    double instantiateSeconds = 0; ///< making it ready to run
+  };
+  double deviceSeconds = 0; ///< by the device's clock, first to last operation
+  double launchSeconds = 0; ///< of the host, to put it on the device
+  /// Of the device's memory in use, by this and all other processes.
+  uint64_t deviceBytes = 0;
+  std::optional<Graph> graph;
+  /// It computed no step of training, only its kernels' times.
+  bool withoutCollectives = false;
 };
 
 class Backend {
@@ -53,6 +73,9 @@ public:
   /// it).
   virtual Status runStep(uint32_t program,
                          const std::function<Status()> &beforeUpdate) = 0;
+
+  /// Of the last `runStep`.
+  virtual StepReport lastStep() const { return {}; }
 
   /// What has been completed last, a line a stream that begins with a newline;
   /// any thread may ask while a step runs. Empty where nobody can know.

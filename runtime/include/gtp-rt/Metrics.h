@@ -3,6 +3,7 @@
 #ifndef GTP_RT_METRICS_H
 #define GTP_RT_METRICS_H
 
+#include "gtp-rt/Backend.h"
 #include "gtp/Support/Status.h"
 
 #include <cstdint>
@@ -31,7 +32,8 @@ struct StepMetrics {
   uint64_t tokens = 0;             ///< read in this step by all ranks
   double seconds = 0;              ///< of this step
   double modelFlops = 0;           ///< of this step, all ranks
-  uint64_t peakBytes = 0;          ///< device memory of a rank
+  uint64_t peakBytes = 0;          ///< device memory of a rank, by the plan
+  StepReport report;               ///< of the backend
   std::optional<EvalMetrics> eval; ///< after the update, of held-out text
 };
 

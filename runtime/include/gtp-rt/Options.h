@@ -50,6 +50,8 @@ struct RunOptions {
   BackendChoice backend = BackendChoice::Auto;
   std::optional<uint64_t> hostJitter;
   bool eager = false;
+  /// Steps after this one have no collectives and train nothing.
+  std::optional<uint64_t> withoutCollectivesAfter;
 
   std::string metrics;
   std::string tensorboard;

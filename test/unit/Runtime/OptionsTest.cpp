@@ -276,3 +276,26 @@ TEST(Options, WhatCannotBeTogetherIsRefused) {
             "--metrics=x/../q: is also --rank-plan; an output needs a file of "
             "its own");
 }
+
+TEST(Options, StepsWithoutCollectivesHaveNoResults) {
+  auto line = parse({"p", "--data=d", "--steps=9", "--without-collectives=8"});
+  ASSERT_TRUE(line.isOk()) << line.message();
+  EXPECT_EQ(line->options.withoutCollectivesAfter, 8u);
+  for (const char *value : {"0", "9", "x"})
+    EXPECT_EQ(error({"p", "--data=d", "--steps=9",
+                     (std::string("--without-collectives=") + value).c_str()}),
+              std::string("--without-collectives=") + value +
+                  ": expected the number of a step before the last of "
+                  "--steps=9: those after it have no collectives");
+  for (const char *output : {"--dump-grads=o", "--dump-weights=o",
+                             "--eval-data=o", "--tensorboard=o"})
+    EXPECT_EQ(error({"p", "--data=d", "--steps=9", "--without-collectives=8",
+                     output}),
+              std::string("--without-collectives=8: steps without collectives "
+                          "train nothing, so that there is no result for ") +
+                  output + "; leave one of them out");
+  EXPECT_EQ(error({"p", "--data=d", "--steps=9", "--without-collectives=8",
+                   "--backend=host"}),
+            "--without-collectives=8: times kernels on GPUs; the host backend "
+            "runs whole steps only");
+}

@@ -232,6 +232,10 @@ TEST_F(RunToolTest, CudaIsRefusedWhereThereIsNone) {
   // Without being asked for, it is not missed.
   EXPECT_EQ(run({"--data=" + data}), 0) << err;
   EXPECT_NE(out.find("threads of the host backend"), std::string::npos) << out;
+  EXPECT_EQ(
+      error({"--data=" + data, "--steps=2", "--without-collectives=1"}),
+      plan + ": --without-collectives=1: times kernels on GPUs, and this run "
+             "has none");
 }
 
 TEST_F(RunToolTest, HelpComesWithoutAPlan) {

@@ -1,0 +1,132 @@
+"""What bench.py prints and writes of its results."""
+import statistics
+
+GIB = 1 << 30
+
+TERMS = """\
+- *step*: of gtp-run, wall clock of a step: inputs to the GPU, the step, loss and norm back; of the
+  peer, between CUDA events around its step. Median, least and most over the timed steps.
+- *TFLOP/s*: a GPU's share of 6 x (parameters - embedding) x tokens + 6 x layers x sequence^2 x hidden
+  x sequences, i.e. attention over the causal half, nothing for recomputation; the same for both.
+- *GPU memory*: of gtp-run, what cudaMemGetInfo says is in use in a step (total - free), without what
+  nvidia-smi showed before it started; *claim* is the plan's arena. Of the peer the most that
+  PyTorch's allocator had reserved, and in brackets what is in use.
+- *compute only*: the same plan replayed without its collectives, on the weights and gradients that
+  those of one step have written, by the device's clock. *communication* is the full step, by the same
+  clock, minus that: stall (the compute stream waits for a collective) and contention (kernels are
+  slower beside one) together. gtp-opt's prediction has the two apart.
+- *nodes*, *capture*, *instantiate*, *launch*: of the CUDA graph that is the step; launch is the host's
+  time to put it on the GPU.
+"""
+
+
+def flops(results, entry):
+    """Of a step, a GPU's share."""
+    prediction = entry.get("prediction") or {}
+    parameters = entry.get("parameters") or prediction.get("parameters")
+    shape = results["shape"]
+    linear = parameters - shape["vocabulary"] * shape["hidden"]
+    sequence = entry["sequence"]
+    return 6 * linear * sequence + 6 * shape["layers"] * sequence ** 2 * shape["hidden"]
+
+
+def median(entry, key="step_ms"):
+    return statistics.median(entry[key]) if entry.get(key) else None
+
+
+def peer_of(results, entry):
+    return next((p for p in results["peer"] if p["sequence"] == entry["sequence"] and p.get("step_ms")), None)
+
+
+def ratio(results, entry):
+    peer = peer_of(results, entry)
+    return median(entry) / median(peer) if peer and entry.get("step_ms") else None
+
+
+def cell(value, form="{:.1f}"):
+    return "-" if value is None else form.format(value)
+
+
+def gib(value):
+    return cell(value and value / GIB, "{:.2f}")
+
+
+def speed(results, entry):
+    step = median(entry)
+    return [f"{step:.1f}", f"{min(entry['step_ms']):.1f}", f"{max(entry['step_ms']):.1f}",
+            str(len(entry["step_ms"])), f"{entry['sequence'] * results['gpus'] / step * 1e3:.0f}",
+            f"{flops(results, entry) / step / 1e9:.0f}"]
+
+
+def table(head, rows):
+    widths = [max(len(str(row[i])) for row in [head, *rows]) for i in range(len(head))]
+    line = lambda row: "| " + " | ".join(str(c).rjust(w) for c, w in zip(row, widths)) + " |"
+    return "\n".join([line(head), "|" + "|".join("-" * (w + 1) + ":" for w in widths) + "|", *map(line, rows)])
+
+
+def used(entry):
+    return entry["device_bytes"] - (entry.get("idle_bytes") or 0)
+
+
+def prediction(entry, key):
+    found = (entry.get("prediction") or {}).get(key)
+    return found / 1e3 if found is not None else None
+
+
+def tables(results):
+    rows, inside = [], []
+    for entry in results["ours"]:
+        if not entry.get("step_ms"):
+            continue
+        rows.append(["gtp-run", entry["sequence"], entry["attention"], *speed(results, entry), gib(used(entry)),
+                     gib(entry["peak_bytes"]), cell(ratio(results, entry), "{:.3f}")])
+        device, alone = median(entry, "device_ms"), median(entry, "alone_ms")
+        inside.append([entry["sequence"], entry["attention"], cell(device), cell(alone),
+                       cell(device - alone if alone else None), cell(prediction(entry, "step_us")),
+                       cell(prediction(entry, "compute_us")), cell(prediction(entry, "stall_us")),
+                       cell(prediction(entry, "contention_us")), cell(entry.get("graph_nodes"), "{}"),
+                       cell(entry.get("capture_ms"), "{:.0f}"), cell(entry.get("instantiate_ms"), "{:.0f}"),
+                       cell(entry["launch_ms"], "{:.2f}")])
+    for entry in results["peer"]:
+        if entry.get("step_ms"):
+            rows.append(["FSDP2", entry["sequence"], entry["attention"], *speed(results, entry),
+                         f"{gib(entry['reserved_bytes'])} ({gib(entry['device_bytes'])})", "-", "1"])
+    parts = [table(["", "sequence", "attention", "step ms", "least", "most", "steps", "tokens/s", "TFLOP/s a GPU",
+                    "GPU memory GiB", "claim", "of the peer's step"], rows)]
+    if inside:
+        parts.append(table(["sequence", "attention", "full ms", "compute only", "communication", "predicted step",
+                            "compute", "stall", "contention", "nodes", "capture ms", "instantiate ms", "launch ms"],
+                           inside))
+    return "\n\n".join(parts)
+
+
+def line(results, side, label, entry):
+    """What is printed when a phase has ended."""
+    if not entry.get("step_ms"):
+        return f"{label}: nothing measured in {entry['seconds']:.0f} s: {entry['ended']}"
+    step, least, most, count, tokens, tflops = speed(results, entry)
+    text = f"{label}: {step} ms ({least} to {most}, {count} steps), {tokens} tokens/s, {tflops} TFLOP/s a GPU"
+    if side == "ours":
+        text += f", {gib(used(entry))} GiB (claim {gib(entry['peak_bytes'])})"
+        predicted, alone = prediction(entry, "step_us"), median(entry, "alone_ms")
+        text += f"; device {median(entry, 'device_ms'):.1f} ms, compute only {cell(alone)}, predicted {cell(predicted)}"
+        share = ratio(results, entry)
+        text += f"; {share:.3f} of the peer's" if share else ""
+    else:
+        text += f", reserved {gib(entry['reserved_bytes'])} GiB"
+    if entry.get("skipped") or entry.get("alone_skipped"):
+        text += f"; {entry.get('skipped', 0)} and {entry.get('alone_skipped', 0)} updates skipped"
+    return text + f" [{entry['seconds']:.0f} s]" + (f"; ended early: {entry['ended']}" if entry["ended"] else "")
+
+
+def page(results):
+    optimizer = ", ".join(f"{key} {value}" for key, value in results["optimizer"].items())
+    head = [f"# {results['model']} on {results['gpus']} GPUs, beside PyTorch FSDP2 + torch.compile", "",
+            f"{results['machine']}; this tree at {results['revision']}. gtp={results['gpus']}, micro-batch 1, "
+            f"{results['types']}; AdamW, {optimizer}; random tokens and weights. The peer shards as ZeRO-3, reduces "
+            "in bf16, keeps float32 weights and moments.", ""]
+    head += [f"- peer: {entry['versions']}" for entry in results["peer"][:1] if "versions" in entry]
+    notes = [f"- not measured: {note}" for note in results["notes"]]
+    notes += [f"- ended early, sequence {entry['sequence']}: {entry['ended']}"
+              for side in ("ours", "peer") for entry in results[side] if entry["ended"]]
+    return "\n".join([*head, "", tables(results), "", *notes, "", TERMS])
