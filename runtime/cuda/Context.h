@@ -14,10 +14,14 @@
 #include <algorithm>
 #include <cublasLt.h>
 #include <map>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace gtp::rt::cuda {
+
+class Gemm;
 
 class Context {
 public:
@@ -60,6 +64,9 @@ public:
   Status fetchFault(cudaStream_t to) const;
   /// What `fetchFault` brought last.
   const Fault &fetchedFault() const { return *hostFault; }
+
+  /// Of all calls, by the text of their shapes.
+  std::map<std::string, std::shared_ptr<Gemm>> products;
 
 private:
   cublasLtHandle_t handle = nullptr;

@@ -5,6 +5,7 @@
 #include "Check.h"
 #include "CudaTarget.h"
 #include "DeviceMemory.h"
+#include "GemmChooser.h"
 #include "Issuer.h"
 #include "NcclRunner.h"
 
@@ -154,6 +155,7 @@ Status CudaBackend::start(const pb::Plan &plan) {
     return Status::error("there is no rank " + std::to_string(place.rank) +
                          " in the plan's mesh of " +
                          std::to_string(state->code.ranks));
+  GTP_RETURN_IF_ERROR(chooseAlgorithms(state->context, options, place));
   if (hasCollectives(state->code)) {
     if (!place.exchange)
       return Status::error("the plan has collectives, so that its " +

@@ -4,49 +4,39 @@
 
 #include "Check.h"
 
-using namespace gtp;
-using namespace gtp::rt::cuda;
+#include <cstring>
 
-namespace {
+using namespace gtp;
+using namespace gtp::rt;
+using namespace gtp::rt::cuda;
+namespace pb = gtp::plan::pb;
 
 /// What NVIDIA documents for Hopper and newer.
-constexpr uint64_t kWorkspace = uint64_t(32) << 20;
+static constexpr uint64_t kMostWorkspace = uint64_t(32) << 20;
+/// The library's list is ordered by a guess; the fastest has been among so
+/// many.
+static constexpr int kMostCandidates = 24;
+
+/// Sums stay in one sequence, or in parts that a second step adds in order.
+/// What adds into the result's type would round more than once.
+static constexpr uint32_t kReductions =
+    CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
+static cudaDataType_t dataType(pb::DType type) {
+  return type == pb::BF16 ? CUDA_R_16BF : CUDA_R_32F;
+}
 
 /// cuBLASLt is column-major: what is row-major [R, C] here is C x R there, and
 /// d = a b becomes d^T = b^T a^T.
-class LtGemm : public Gemm {
-public:
-  explicit LtGemm(Context &context) : context(context) {}
-  ~LtGemm() override;
-  Status plan(const MatrixShape &a, const MatrixShape &b, const MatrixShape &d);
-  Status run(const void *a, const void *b, void *d, bool add,
-             uint32_t stream) const override;
-
-private:
-  Status choose(const MatrixShape &a, const MatrixShape &b,
-                const MatrixShape &d, cublasLtMatmulPreference_t preference);
-
-  Context &context;
-  cublasLtMatmulDesc_t description = nullptr;
-  cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
-  cublasLtMatmulAlgo_t algorithm = {};
-};
-
-} // namespace
-
-static cudaDataType_t dataType(Element type) {
-  return type == Element::BF16 ? CUDA_R_16BF : CUDA_R_32F;
-}
-
 static Status makeLayout(cublasLtMatrixLayout_t &layout,
-                         const MatrixShape &shape) {
-  GTP_CUDA(cublasLtMatrixLayoutCreate(&layout, dataType(shape.type),
-                                      shape.columns, shape.rows,
-                                      static_cast<int64_t>(shape.pitch)));
+                         const ProductMatrix &matrix) {
+  GTP_CUDA(cublasLtMatrixLayoutCreate(&layout, dataType(matrix.type),
+                                      matrix.columns, matrix.rows,
+                                      static_cast<int64_t>(matrix.pitch)));
   return Status::ok();
 }
 
-LtGemm::~LtGemm() {
+Gemm::~Gemm() {
   for (cublasLtMatrixLayout_t layout : {first, second, result})
     if (layout)
       cublasLtMatrixLayoutDestroy(layout);
@@ -54,29 +44,90 @@ LtGemm::~LtGemm() {
     cublasLtMatmulDescDestroy(description);
 }
 
-Status LtGemm::plan(const MatrixShape &a, const MatrixShape &b,
-                    const MatrixShape &d) {
+Status Gemm::describe(const ProductShape &shape) {
+  product = shape;
   GTP_CUDA(
       cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  cublasOperation_t opFirst = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  cublasOperation_t opSecond = a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  cublasOperation_t opFirst = shape.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  cublasOperation_t opSecond = shape.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   GTP_CUDA(cublasLtMatmulDescSetAttribute(
       description, CUBLASLT_MATMUL_DESC_TRANSA, &opFirst, sizeof opFirst));
   GTP_CUDA(cublasLtMatmulDescSetAttribute(
       description, CUBLASLT_MATMUL_DESC_TRANSB, &opSecond, sizeof opSecond));
-  GTP_RETURN_IF_ERROR(makeLayout(first, b));
-  GTP_RETURN_IF_ERROR(makeLayout(second, a));
-  GTP_RETURN_IF_ERROR(makeLayout(result, d));
+  GTP_RETURN_IF_ERROR(makeLayout(first, shape.b));
+  GTP_RETURN_IF_ERROR(makeLayout(second, shape.a));
+  GTP_RETURN_IF_ERROR(makeLayout(result, shape.d));
   cublasLtMatmulPreference_t preference = nullptr;
   GTP_CUDA(cublasLtMatmulPreferenceCreate(&preference));
-  Status status = choose(a, b, d, preference);
+  Status status = findCandidates(preference);
   cublasLtMatmulPreferenceDestroy(preference);
   return status;
 }
 
-Status LtGemm::choose(const MatrixShape &a, const MatrixShape &b,
-                      const MatrixShape &d,
-                      cublasLtMatmulPreference_t preference) {
+//===-- attributes --------------------------------------------------------===//
+
+namespace {
+/// An attribute of ProductAlgorithm, in its order, as the library calls it.
+struct Attribute {
+  cublasLtMatmulAlgoConfigAttributes_t name;
+  size_t bytes;
+};
+} // namespace
+
+static constexpr Attribute kAttributes[ProductAlgorithm::kAttributes] = {
+    {CUBLASLT_ALGO_CONFIG_ID, 4},
+    {CUBLASLT_ALGO_CONFIG_TILE_ID, 4},
+    {CUBLASLT_ALGO_CONFIG_STAGES_ID, 4},
+    {CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 4},
+    {CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 4},
+    {CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4},
+    {CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 4},
+    {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2},
+    {CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2},
+};
+
+StatusOr<ProductAlgorithm>
+Gemm::attributes(const cublasLtMatmulAlgo_t &algorithm) {
+  ProductAlgorithm attributes;
+  for (size_t i = 0; i < attributes.values.size(); ++i) {
+    size_t written = 0;
+    // Little-endian: the short ones fill the low half.
+    GTP_CUDA(cublasLtMatmulAlgoConfigGetAttribute(
+        &algorithm, kAttributes[i].name, &attributes.values[i],
+        kAttributes[i].bytes, &written));
+  }
+  return attributes;
+}
+
+StatusOr<Gemm::Choice> Gemm::build(const ProductAlgorithm &attributes) const {
+  Choice choice;
+  choice.attributes = attributes;
+  GTP_CUDA(cublasLtMatmulAlgoInit(
+      context.blas(), CUBLAS_COMPUTE_32F, CUDA_R_32F, dataType(product.b.type),
+      dataType(product.a.type), dataType(product.d.type),
+      dataType(product.d.type),
+      static_cast<int>(attributes.values[ProductAlgorithm::Id]),
+      &choice.algorithm));
+  for (size_t i = 0; i < attributes.values.size(); ++i)
+    if (i != ProductAlgorithm::Id)
+      GTP_CUDA(cublasLtMatmulAlgoConfigSetAttribute(
+          &choice.algorithm, kAttributes[i].name, &attributes.values[i],
+          kAttributes[i].bytes));
+  cublasLtMatmulHeuristicResult_t found = {};
+  GTP_CUDA(cublasLtMatmulAlgoCheck(context.blas(), description, first, second,
+                                   result, result, &choice.algorithm, &found));
+  choice.workspaceBytes = found.workspaceSize;
+  if (choice.workspaceBytes > kMostWorkspace)
+    return Status::error(
+        "it needs a workspace of " + std::to_string(choice.workspaceBytes) +
+        " bytes; products get " + std::to_string(kMostWorkspace));
+  return choice;
+}
+
+//===-- candidates --------------------------------------------------------===//
+
+static Status setPreferences(cublasLtMatmulPreference_t preference,
+                             const ProductShape &shape) {
   auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
                  const auto &value) {
     return check(cublasLtMatmulPreferenceSetAttribute(preference, attribute,
@@ -84,49 +135,79 @@ Status LtGemm::choose(const MatrixShape &a, const MatrixShape &b,
                  "cublasLtMatmulPreferenceSetAttribute");
   };
   GTP_RETURN_IF_ERROR(
-      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, size_t(kWorkspace)));
-  GTP_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                          uint32_t(CUBLASLT_REDUCTION_SCHEME_NONE)));
+      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, size_t(kMostWorkspace)));
+  GTP_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions));
   GTP_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                          static_cast<uint32_t>(b.alignment)));
+                          static_cast<uint32_t>(shape.b.alignment)));
   GTP_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                          static_cast<uint32_t>(a.alignment)));
+                          static_cast<uint32_t>(shape.a.alignment)));
   GTP_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-                          static_cast<uint32_t>(d.alignment)));
-  GTP_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
-                          static_cast<uint32_t>(d.alignment)));
-  cublasLtMatmulHeuristicResult_t found = {};
-  int count = 0;
-  cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      context.blas(), description, first, second, result, result, preference, 1,
-      &found, &count);
-  if (status != CUBLAS_STATUS_SUCCESS || count == 0)
-    return Status::error(
-        "cuBLASLt has no deterministic algorithm for " +
-        std::to_string(d.rows) + " x " + std::to_string(d.columns) + " x " +
-        std::to_string(a.transposed ? a.rows : a.columns) + " (row pitches " +
-        std::to_string(a.pitch) + ", " + std::to_string(b.pitch) + " and " +
-        std::to_string(d.pitch) + "): " + cublasLtGetStatusString(status));
-  algorithm = found.algo;
-  context.needWorkspace(found.workspaceSize);
-  return Status::ok();
+                          static_cast<uint32_t>(shape.d.alignment)));
+  return set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+             static_cast<uint32_t>(shape.d.alignment));
 }
 
-Status LtGemm::run(const void *a, const void *b, void *d, bool add,
-                   uint32_t stream) const {
-  const float alpha = 1, beta = add ? 1 : 0;
-  GTP_CUDA(cublasLtMatmul(context.blas(), description, &alpha, b, first, a,
-                          second, &beta, d, result, d, result, &algorithm,
-                          context.workspace(stream), context.workspaceBytes(),
-                          context.stream(stream)));
+Status Gemm::findCandidates(cublasLtMatmulPreference_t preference) {
+  GTP_RETURN_IF_ERROR(setPreferences(preference, product));
+  cublasLtMatmulHeuristicResult_t list[kMostCandidates] = {};
+  int count = 0;
+  cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      context.blas(), description, first, second, result, result, preference,
+      kMostCandidates, list, &count);
+  for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i) {
+    if (list[i].state != CUBLAS_STATUS_SUCCESS)
+      continue;
+    GTP_ASSIGN_OR_RETURN(ProductAlgorithm found, attributes(list[i].algo));
+    StatusOr<Choice> built = build(found);
+    if (choices.empty()) {
+      Choice given;
+      given.algorithm = list[i].algo;
+      given.workspaceBytes = list[i].workspaceSize;
+      if (built.isOk() && std::memcmp(&built->algorithm, &given.algorithm,
+                                      sizeof given.algorithm) == 0)
+        given.attributes = found;
+      choices.push_back(given);
+    }
+    auto isFound = [&](const Choice &choice) {
+      return choice.attributes && *choice.attributes == found;
+    };
+    if (built.isOk() && std::none_of(choices.begin(), choices.end(), isFound))
+      choices.push_back(*built);
+  }
+  if (choices.empty())
+    return Status::error(
+        "cuBLASLt has no deterministic algorithm for the product " +
+        product.text() + ": " + cublasLtGetStatusString(status));
+  chosen = choices.front();
   return Status::ok();
 }
 
 StatusOr<std::shared_ptr<const Gemm>> Gemm::create(Context &context,
-                                                   const MatrixShape &a,
-                                                   const MatrixShape &b,
-                                                   const MatrixShape &d) {
-  auto gemm = std::make_shared<LtGemm>(context);
-  GTP_RETURN_IF_ERROR(gemm->plan(a, b, d));
-  return std::shared_ptr<const Gemm>(std::move(gemm));
+                                                   const ProductShape &shape) {
+  std::shared_ptr<Gemm> &known = context.products[shape.text()];
+  if (!known) {
+    auto gemm = std::make_shared<Gemm>(context);
+    GTP_RETURN_IF_ERROR(gemm->describe(shape));
+    known = std::move(gemm);
+  }
+  return std::shared_ptr<const Gemm>(known);
+}
+
+//===-- calls -------------------------------------------------------------===//
+
+cublasStatus_t Gemm::run(const Choice &choice, const void *a, const void *b,
+                         void *d, bool add, void *workspace,
+                         cudaStream_t stream) const {
+  const float alpha = 1, beta = add ? 1 : 0;
+  return cublasLtMatmul(context.blas(), description, &alpha, b, first, a,
+                        second, &beta, d, result, d, result, &choice.algorithm,
+                        workspace, choice.workspaceBytes, stream);
+}
+
+Status Gemm::run(const void *a, const void *b, void *d, bool add,
+                 uint32_t stream) const {
+  return check(run(chosen, a, b, d, add, context.workspace(stream),
+                   context.stream(stream)),
+               "cublasLtMatmul");
 }

@@ -4,34 +4,66 @@
 #define GTP_RUNTIME_CUDA_GEMM_H
 
 #include "Context.h"
+#include "gtp-rt/TuningCache.h"
 
 #include <memory>
 
 namespace gtp::rt::cuda {
 
-/// A row-major operand of a product, without its address.
-struct MatrixShape {
-  uint64_t rows = 0, columns = 0, pitch = 0; ///< as stored
-  bool transposed = false; ///< the product takes its transpose
-  Element type = Element::F32;
-  /// What every address it will have is a multiple of, bytes.
-  uint64_t alignment = 4;
-};
-
 /// d = a b (+ d), row-major, in float32 without TF32 or with bf16 operands and
-/// float32 sums. The algorithm is chosen once, of those that sum in one fixed
-/// order, so that equal calls give equal bits.
+/// float32 sums. Its algorithm is one of those that sum in one fixed order, so
+/// that equal calls give equal bits; calls of one shape share it.
 class Gemm {
 public:
-  virtual ~Gemm() = default;
-  /// Fails when cuBLASLt has no algorithm for the shapes. Asks the context for
-  /// workspace.
-  static StatusOr<std::shared_ptr<const Gemm>> create(Context &context,
-                                                      const MatrixShape &a,
-                                                      const MatrixShape &b,
-                                                      const MatrixShape &d);
-  virtual Status run(const void *a, const void *b, void *d, bool add,
-                     uint32_t stream) const = 0;
+  /// One of cuBLASLt's algorithms.
+  struct Choice {
+    cublasLtMatmulAlgo_t algorithm = {};
+    uint64_t workspaceBytes = 0;
+    /// What it may be built from again; none if that gives another one.
+    std::optional<ProductAlgorithm> attributes;
+  };
+
+  /// The product of that shape, which the context keeps. Fails when cuBLASLt
+  /// has no algorithm for it.
+  static StatusOr<std::shared_ptr<const Gemm>>
+  create(Context &context, const ProductShape &shape);
+
+  explicit Gemm(Context &context) : context(context) {}
+  ~Gemm();
+  Gemm(const Gemm &) = delete;
+  Gemm &operator=(const Gemm &) = delete;
+
+  const ProductShape &shape() const { return product; }
+  /// The library's first choice, then what else of its list its attributes
+  /// build; never empty.
+  const std::vector<Choice> &candidates() const { return choices; }
+  static StatusOr<ProductAlgorithm>
+  attributes(const cublasLtMatmulAlgo_t &algorithm);
+  /// Fails where the library takes no such algorithm for this product.
+  StatusOr<Choice> build(const ProductAlgorithm &attributes) const;
+  /// From now on; until then, the first candidate.
+  void use(const Choice &choice) { chosen = choice; }
+  const Choice &choice() const { return chosen; }
+
+  /// On a stream of the plan, with its workspace.
+  Status run(const void *a, const void *b, void *d, bool add,
+             uint32_t stream) const;
+  /// By an algorithm, on any stream; `workspace` holds what the algorithm
+  /// needs.
+  cublasStatus_t run(const Choice &choice, const void *a, const void *b,
+                     void *d, bool add, void *workspace,
+                     cudaStream_t stream) const;
+
+private:
+  Status describe(const ProductShape &shape);
+  Status findCandidates(cublasLtMatmulPreference_t preference);
+
+  Context &context;
+  ProductShape product;
+  cublasLtMatmulDesc_t description = nullptr;
+  cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
+  std::vector<Choice> choices;
+  Choice chosen;
 };
 
 } // namespace gtp::rt::cuda

@@ -11,10 +11,10 @@ using namespace gtp::rt::cuda;
 
 //===-- linear ------------------------------------------------------------===//
 
-static MatrixShape matrix(const Site &site, size_t operand, bool transposed) {
-  Tensor tensor = site.tensor(operand);
-  return {tensor.rows, tensor.columns, tensor.pitch,
-          transposed,  tensor.type,    site.alignment(operand)};
+static ProductMatrix matrix(const Site &site, size_t operand, bool transposed) {
+  Shape shape = site.shape(operand);
+  return {site.operand(operand).dtype(), shape.rows, shape.columns, shape.pitch,
+          site.alignment(operand),       transposed};
 }
 
 /// Of the types that the registry allows, those that cuBLASLt multiplies.
@@ -38,10 +38,11 @@ static Status needProductTypes(const Site &site) {
 static StatusOr<KernelBody> makeProduct(const Site &site, bool transposeFirst,
                                         bool transposeSecond) {
   GTP_RETURN_IF_ERROR(needProductTypes(site));
-  GTP_ASSIGN_OR_RETURN(
-      std::shared_ptr<const Gemm> gemm,
-      Gemm::create(site.context, matrix(site, 0, transposeFirst),
-                   matrix(site, 1, transposeSecond), matrix(site, 2, false)));
+  const ProductShape shape = {
+      matrix(site, 0, transposeFirst), matrix(site, 1, transposeSecond),
+      matrix(site, 2, false), site.operand(2).accumulate()};
+  GTP_ASSIGN_OR_RETURN(std::shared_ptr<const Gemm> gemm,
+                       Gemm::create(site.context, shape));
   return KernelBody([gemm](const KernelCall &call) {
     return gemm->run(call.as<void>(0), call.as<void>(1), call.as<void>(2),
                      call.add(2), call.stream);

@@ -172,6 +172,11 @@ static Status convertBackend(const Texts &texts, RunOptions &options) {
     options.backend = RunOptions::BackendChoice::Host;
   else if (texts.backend != "auto")
     return wrongValue("--backend", texts.backend, "auto, cuda or host");
+  if (!options.tuningCache.empty() &&
+      options.backend == RunOptions::BackendChoice::Host)
+    return Status::error("--tuning-cache=" + options.tuningCache +
+                         ": is of matrix products on GPUs, and --backend=host "
+                         "has none; leave one of them out");
   if (texts.hostJitter.empty())
     return Status::ok();
   if (options.backend == RunOptions::BackendChoice::Cuda)
@@ -256,7 +261,10 @@ static Status checkOutputs(const RunOptions &options) {
   for (const auto &[rank, path] : options.rankPlans)
     files.emplace_back("--rank-plan", &path);
   const size_t firstOutput = files.size();
-  files.insert(files.end(), {{"--metrics", &options.metrics},
+  const std::string tuning =
+      options.tuningCache == "off" ? "" : options.tuningCache;
+  files.insert(files.end(), {{"--tuning-cache", &tuning},
+                             {"--metrics", &options.metrics},
                              {"--dump-grads", &options.dumpGrads},
                              {"--dump-weights", &options.dumpWeights}});
   for (size_t output = firstOutput; output < files.size(); ++output)
@@ -404,6 +412,10 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
   add("--without-collectives", texts.withoutCollectives, "N",
       "time kernels alone: steps after step N run without collectives, on what "
       "those of step N have written, and train nothing");
+  add("--tuning-cache", options.tuningCache, "FILE|off",
+      "measured algorithms of matrix products on GPUs; what it lacks is "
+      "measured and added (default: gtp/tuning.json in XDG_CACHE_HOME or "
+      "~/.cache); off: the library's first choice");
   add("--metrics", options.metrics, "FILE.jsonl", "a line of JSON a step");
   add("--tensorboard", options.tensorboard, "DIR",
       "a file of events with loss, grad_norm and lr for TensorBoard");

@@ -10,6 +10,7 @@
 #include "gtp-rt/ParameterStore.h"
 #include "gtp-rt/TensorBoard.h"
 #include "gtp-rt/TrainLoop.h"
+#include "gtp-rt/TuningCache.h"
 #include "gtp/Plan/PlanFile.h"
 
 #include <cstdio>
@@ -127,17 +128,39 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto,
   return inputs;
 }
 
+/// The tuning cache that the options name, or null without one. Only the
+/// process that writes reads it: the others get what that one has.
+static StatusOr<std::shared_ptr<TuningCache>>
+openTuningCache(const RunOptions &options, bool writes) {
+  if (options.tuningCache == "off")
+    return std::shared_ptr<TuningCache>();
+  if (!writes)
+    return std::make_shared<TuningCache>();
+  std::string path = options.tuningCache;
+  if (path.empty()) {
+    GTP_ASSIGN_OR_RETURN(path, defaultTuningCache(std::getenv));
+  }
+  auto cache = TuningCache::open(path);
+  if (!cache.isOk())
+    return Status::error(cache.message() +
+                         "; remove the file, or run with --tuning-cache=off")
+        .in(path);
+  return std::make_shared<TuningCache>(std::move(*cache));
+}
+
 /// The backend, and what the summary says of where the ranks are.
 struct ChosenBackend {
   std::unique_ptr<Backend> backend;
   std::string where;
+  std::string tuning; ///< empty on the host
 };
 
 /// `channel` is null but in a job.
 static StatusOr<ChosenBackend>
-createBackend(const RunOptions &options, const plan::pb::Plan &plan,
-              const Role &role, const BackendFactory &createHost,
-              const GpuSupport *gpus, ControlChannel *channel) {
+createBackend(Console &console, const RunOptions &options,
+              const plan::pb::Plan &plan, const Role &role,
+              const BackendFactory &createHost, const GpuSupport *gpus,
+              std::shared_ptr<TuningCache> cache, ControlChannel *channel) {
   BackendOptions backendOptions;
   backendOptions.hostJitter = options.hostJitter;
   backendOptions.eager = options.eager;
@@ -152,6 +175,10 @@ createBackend(const RunOptions &options, const plan::pb::Plan &plan,
     chosen.where = "as threads of the host backend";
     return chosen;
   }
+  backendOptions.tuningCache = cache;
+  backendOptions.onProgress = [&](const std::string &text) {
+    console.status(text);
+  };
   CudaPlace place;
   if (channel) {
     place.rank = role.place->rank;
@@ -164,8 +191,15 @@ createBackend(const RunOptions &options, const plan::pb::Plan &plan,
   }
   GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(place.device));
   chosen.where += "on " + gpu;
+  const size_t known = cache ? cache->size() : 0;
   GTP_ASSIGN_OR_RETURN(chosen.backend,
                        gpus->create(plan, backendOptions, place));
+  chosen.tuning = "off";
+  if (cache)
+    chosen.tuning = cache->path() + ": " + std::to_string(cache->size()) +
+                    " matrix products, " +
+                    std::to_string(cache->size() - known) +
+                    " of them measured now";
   return chosen;
 }
 
@@ -378,12 +412,19 @@ static Status runPlan(Console &console, const RunOptions &options,
                       const GpuSupport *gpus, ControlChannel *channel) {
   GTP_ASSIGN_OR_RETURN(std::unique_ptr<Inputs> inputs,
                        checkInputs(options, plan, role.writes()));
-  auto chosen = createBackend(options, plan, role, createHost, gpus, channel);
+  std::shared_ptr<TuningCache> cache;
+  if (role.kind == Role::OneRank) {
+    GTP_ASSIGN_OR_RETURN(cache, openTuningCache(options, role.writes()));
+  }
+  auto chosen = createBackend(console, options, plan, role, createHost, gpus,
+                              cache, channel);
   if (!chosen.isOk())
     return std::move(chosen).status().in(options.plan);
   if (channel)
     channel->setProgress([&] { return chosen->backend->progress(); });
   printSummary(console, options, inputs->plan, checked, chosen->where);
+  if (!chosen->tuning.empty())
+    console.line("tuning    " + chosen->tuning);
   printData(console, options, inputs->data);
   printEvalData(console, options, *inputs);
   if (role.writes())
@@ -448,6 +489,7 @@ static Status run(Console &console, const RunOptions &options,
   if (role->kind == Role::Launcher) {
     // What is wrong with the inputs is said once.
     GTP_RETURN_IF_ERROR(checkInputs(options, plans.plan(), true).status());
+    GTP_RETURN_IF_ERROR(openTuningCache(options, true).status());
     return launchRanks(summary->ranks(), argv);
   }
   if (!role->place)

@@ -52,6 +52,8 @@ struct RunOptions {
   bool eager = false;
   /// Steps after this one have no collectives and train nothing.
   std::optional<uint64_t> withoutCollectivesAfter;
+  /// A file, "off", or empty: the default file.
+  std::string tuningCache;
 
   std::string metrics;
   std::string tensorboard;

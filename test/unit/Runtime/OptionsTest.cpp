@@ -238,6 +238,13 @@ TEST(Options, WhatIsNotSupportedYetIsRefusedByName) {
 }
 
 TEST(Options, WhatCannotBeTogetherIsRefused) {
+  EXPECT_EQ(error({"p", "--data=d", "--backend=host", "--tuning-cache=t"}),
+            "--tuning-cache=t: is of matrix products on GPUs, and "
+            "--backend=host has none; leave one of them out");
+  EXPECT_EQ(error({"p", "--data=d", "--tuning-cache=d"}),
+            "--tuning-cache=d: is also --data; an output needs a file of its "
+            "own");
+  EXPECT_EQ(error({"p", "--data=off", "--tuning-cache=off"}), "");
   EXPECT_EQ(error({"p", "--data=d", "--backend=cuda", "--host-jitter=1"}),
             "--host-jitter=1: delays the host's threads, and --backend=cuda "
             "has none; leave one of them out");

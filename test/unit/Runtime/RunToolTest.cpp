@@ -10,6 +10,7 @@
 #include "TestPlan.h"
 #include "gtp-rt/RunPlan.h"
 #include "gtp-rt/Safetensors.h"
+#include "gtp-rt/TuningCache.h"
 #include "gtp/Plan/PlanFile.h"
 
 #include <gtest/gtest.h>
@@ -236,6 +237,45 @@ TEST_F(RunToolTest, CudaIsRefusedWhereThereIsNone) {
       error({"--data=" + data, "--steps=2", "--without-collectives=1"}),
       plan + ": --without-collectives=1: times kernels on GPUs, and this run "
              "has none");
+}
+
+TEST_F(RunToolTest, ATuningCacheIsReadBeforeAnythingStarts) {
+  std::string bad = folder.write("bad", "{");
+  GpuSupport two;
+  two.count = [] { return 2; };
+  gpus = &two;
+  EXPECT_EQ(error({"--data=" + data, "--tuning-cache=" + bad}),
+            bad + ": not valid JSON at byte 2; remove the file, or run with "
+                  "--tuning-cache=off");
+}
+
+TEST_F(RunToolTest, WhatABackendMeasuresIsSaid) {
+  test = TestPlan({});
+  test.parameter({{"w", 5}}, {1}, 4);
+  save();
+  GpuSupport one;
+  one.count = [] { return 1; };
+  one.describe = [](int) { return StatusOr<std::string>("a GPU"); };
+  bool hadCache = false;
+  one.create = [&](const plan::pb::Plan &proto, const BackendOptions &options,
+                   const CudaPlace &) {
+    hadCache = options.tuningCache != nullptr;
+    if (hadCache)
+      options.tuningCache->add({"library", "gpu"}, "product", {});
+    return StatusOr<std::unique_ptr<Backend>>(
+        std::make_unique<MemoryBackend>(proto));
+  };
+  gpus = &one;
+  std::string file = folder.path("tuning");
+  ASSERT_EQ(run({"--steps=0", "--tuning-cache=" + file}), 0) << err;
+  EXPECT_TRUE(hadCache);
+  EXPECT_NE(out.find("tuning    " + file +
+                     ": 1 matrix products, 1 of them measured now"),
+            std::string::npos)
+      << out;
+  ASSERT_EQ(run({"--steps=0", "--tuning-cache=off"}), 0) << err;
+  EXPECT_FALSE(hadCache);
+  EXPECT_NE(out.find("tuning    off"), std::string::npos) << out;
 }
 
 TEST_F(RunToolTest, HelpComesWithoutAPlan) {

@@ -1,0 +1,26 @@
+//===- GemmChooser.h - Gives every product its algorithm ------------------===//
+
+#ifndef GTP_RUNTIME_CUDA_GEMMCHOOSER_H
+#define GTP_RUNTIME_CUDA_GEMMCHOOSER_H
+
+#include "Gemm.h"
+#include "gtp-rt/CudaBackend.h"
+
+namespace gtp::rt::cuda {
+
+/// Gives every product of the context its algorithm, the same on all ranks:
+/// rank 0 takes those of `options.tuningCache`, measures what it lacks and
+/// saves it, and the others take rank 0's; without a cache all take the
+/// library's first choice. Asks the context for their workspace. All ranks must
+/// call it. Fails when the cache names an algorithm that the library does not
+/// take, when a measurement fails, and when ranks end with different
+/// algorithms.
+Status chooseAlgorithms(Context &context, const BackendOptions &options,
+                        const CudaPlace &place);
+
+/// Where this process's measurements hold.
+StatusOr<TuningPlatform> tuningPlatform(int device);
+
+} // namespace gtp::rt::cuda
+
+#endif // GTP_RUNTIME_CUDA_GEMMCHOOSER_H

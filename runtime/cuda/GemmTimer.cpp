@@ -1,0 +1,233 @@
+//===- GemmTimer.cpp - Measures the algorithms of a product ---------------===//
+
+#include "GemmTimer.h"
+
+#include "Check.h"
+
+#include "gtp/Plan/Operand.h"
+#include "gtp/Support/BFloat16.h"
+#include "gtp/Support/RoundUp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace gtp;
+using namespace gtp::rt;
+using namespace gtp::rt::cuda;
+
+/// Of a choice's first call, no more than this times the best's goes on.
+static constexpr double kHopeless = 1.3;
+static constexpr size_t kMostFinalists = 8;
+/// A sample is at least so long: events count half microseconds.
+static constexpr double kSampleNs = 200e3;
+/// All samples of a product take about so long, with these bounds.
+static constexpr double kBudgetNs = 400e6;
+static constexpr double kFewestRounds = 5, kMostRounds = 21;
+/// Elements of the pattern; no row pitch is a multiple.
+static constexpr size_t kPattern = (size_t(4) << 20) + 1031;
+
+namespace {
+
+/// Addresses of a product's operands that are as aligned as it says. Results
+/// lie apart from what is read, which stays random.
+class Places {
+public:
+  Places(const ProductShape &shape, uint64_t cacheBytes) : shape(shape) {
+    // A place comes round again when the cache has seen four times its size.
+    sets = 1 + 4 * cacheBytes / (inputSpan() + span(shape.d));
+  }
+  uint64_t inputBytes() const { return sets * inputSpan(); }
+  uint64_t resultBytes() const { return sets * span(shape.d); }
+
+  std::byte *a(std::byte *inputs, uint64_t call) const {
+    return inputs + call % sets * inputSpan() + shape.a.alignment % 256;
+  }
+  std::byte *b(std::byte *inputs, uint64_t call) const {
+    return inputs + call % sets * inputSpan() + span(shape.a) +
+           shape.b.alignment % 256;
+  }
+  std::byte *d(std::byte *results, uint64_t call) const {
+    return results + call % sets * span(shape.d) + shape.d.alignment % 256;
+  }
+
+private:
+  static uint64_t span(const ProductMatrix &matrix) {
+    return roundUp(matrix.rows * matrix.pitch * plan::dtypeSize(matrix.type),
+                   256) +
+           256;
+  }
+  uint64_t inputSpan() const { return span(shape.a) + span(shape.b); }
+
+  const ProductShape &shape;
+  uint64_t sets;
+};
+
+class Timer : public GemmTimer {
+public:
+  ~Timer() override;
+  Status start(const std::vector<const Gemm *> &products);
+  StatusOr<std::vector<double>>
+  measure(const Gemm &gemm, const std::vector<Gemm::Choice> &choices) override;
+  StatusOr<double> sustain(const std::vector<Call> &all,
+                           double seconds) override;
+
+private:
+  Status fill();
+  /// Nanoseconds that calls of all of them in turn take, so many times over;
+  /// infinite if one does not run.
+  StatusOr<double> sample(const std::vector<Call> &all, uint64_t times);
+
+  cudaStream_t stream = nullptr;
+  cudaEvent_t begun = nullptr, ended = nullptr;
+  std::byte *inputs = nullptr, *results = nullptr, *workspace = nullptr;
+  uint64_t cacheBytes = 0, inputBytes = 0, resultBytes = 0, calls = 0;
+};
+
+} // namespace
+
+Timer::~Timer() {
+  if (stream)
+    cudaStreamSynchronize(stream);
+  for (std::byte *memory : {inputs, results, workspace})
+    if (memory)
+      cudaFree(memory);
+  for (cudaEvent_t event : {begun, ended})
+    if (event)
+      cudaEventDestroy(event);
+  if (stream)
+    cudaStreamDestroy(stream);
+}
+
+Status Timer::start(const std::vector<const Gemm *> &products) {
+  int device = 0, cache = 0;
+  GTP_CUDA(cudaGetDevice(&device));
+  GTP_CUDA(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device));
+  cacheBytes = static_cast<uint64_t>(cache);
+  uint64_t workspaceBytes = 256;
+  for (const Gemm *gemm : products) {
+    const Places places(gemm->shape(), cacheBytes);
+    inputBytes = std::max(inputBytes, places.inputBytes());
+    resultBytes = std::max(resultBytes, places.resultBytes());
+    for (const Gemm::Choice &choice : gemm->candidates())
+      workspaceBytes = std::max(workspaceBytes, choice.workspaceBytes);
+  }
+  const uint64_t bytes = inputBytes + resultBytes + workspaceBytes;
+  size_t free = 0, total = 0;
+  GTP_CUDA(cudaMemGetInfo(&free, &total));
+  if (bytes > free)
+    return Status::error(
+        "measuring the algorithms of matrix products takes " +
+        std::to_string(bytes) + " bytes of GPU memory, and the GPU has " +
+        std::to_string(free) +
+        " free; --tuning-cache=off takes the library's first choice");
+  GTP_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  GTP_CUDA(cudaEventCreate(&begun));
+  GTP_CUDA(cudaEventCreate(&ended));
+  GTP_CUDA(cudaMalloc(reinterpret_cast<void **>(&inputs), inputBytes));
+  GTP_CUDA(cudaMalloc(reinterpret_cast<void **>(&results), resultBytes));
+  GTP_CUDA(cudaMalloc(reinterpret_cast<void **>(&workspace), workspaceBytes));
+  GTP_CUDA(cudaMemset(results, 0, resultBytes));
+  return fill();
+}
+
+Status Timer::fill() {
+  // Bell-shaped, as activations and weights are; read as float32 it is too.
+  std::vector<BFloat16> pattern(kPattern);
+  uint64_t state = 1;
+  for (BFloat16 &value : pattern) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    int sum = 0;
+    for (unsigned shift : {16, 28, 40, 52})
+      sum += static_cast<int>(state >> shift & 0xfff) - 0x800;
+    value = BFloat16(float(sum) / 2048);
+  }
+  const uint64_t bytes = std::min(inputBytes, kPattern * sizeof(BFloat16));
+  GTP_CUDA(cudaMemcpy(inputs, pattern.data(), bytes, cudaMemcpyHostToDevice));
+  for (uint64_t filled = bytes; filled < inputBytes;) {
+    uint64_t next = std::min(filled, inputBytes - filled);
+    GTP_CUDA(cudaMemcpyAsync(inputs + filled, inputs, next,
+                             cudaMemcpyDeviceToDevice, stream));
+    filled += next;
+  }
+  return Status::ok();
+}
+
+StatusOr<double> Timer::sample(const std::vector<Call> &all, uint64_t times) {
+  std::vector<Places> places;
+  for (const Call &call : all)
+    places.emplace_back(call.gemm->shape(), cacheBytes);
+  GTP_CUDA(cudaEventRecord(begun, stream));
+  for (uint64_t time = 0; time < times; ++time, ++calls)
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i].gemm->run(all[i].choice, places[i].a(inputs, calls),
+                           places[i].b(inputs, calls),
+                           places[i].d(results, calls),
+                           all[i].gemm->shape().add, workspace,
+                           stream) != CUBLAS_STATUS_SUCCESS)
+        return std::numeric_limits<double>::infinity();
+  GTP_CUDA(cudaEventRecord(ended, stream));
+  GTP_CUDA(cudaEventSynchronize(ended));
+  float milliseconds = 0;
+  GTP_CUDA(cudaEventElapsedTime(&milliseconds, begun, ended));
+  return double(milliseconds) * 1e6 / double(times);
+}
+
+StatusOr<std::vector<double>>
+Timer::measure(const Gemm &gemm, const std::vector<Gemm::Choice> &choices) {
+  std::vector<double> rough(choices.size());
+  // The first call loads the kernel.
+  for (unsigned round = 0; round < 3; ++round)
+    for (size_t i = 0; i < choices.size(); ++i) {
+      GTP_ASSIGN_OR_RETURN(double ns, sample({{&gemm, choices[i]}}, 1));
+      rough[i] = round < 2 ? ns : std::min(rough[i], ns);
+    }
+  std::vector<size_t> order(choices.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return rough[a] < rough[b]; });
+  const double best = rough[order.front()];
+  if (std::isinf(best))
+    return Status::error("none of cuBLASLt's algorithms runs the product " +
+                         gemm.shape().text());
+  // The first is what the others are compared with.
+  std::vector<size_t> finalists = {0};
+  for (size_t i : order)
+    if (i != 0 && finalists.size() < kMostFinalists &&
+        rough[i] <= kHopeless * best)
+      finalists.push_back(i);
+  const auto repeat = static_cast<uint64_t>(
+      std::max(1.0, std::min(100.0, std::ceil(kSampleNs / best))));
+  const double round = best * double(repeat) * double(finalists.size());
+  const auto rounds = static_cast<unsigned>(
+      std::max(kFewestRounds, std::min(kMostRounds, kBudgetNs / round)));
+  std::vector<std::vector<double>> samples(choices.size());
+  for (unsigned r = 0; r < rounds; ++r) {
+    // There and back: none always follows the same.
+    std::reverse(finalists.begin(), finalists.end());
+    for (size_t i : finalists) {
+      GTP_ASSIGN_OR_RETURN(double ns, sample({{&gemm, choices[i]}}, repeat));
+      samples[i].push_back(ns);
+    }
+  }
+  std::vector<double> medians = std::move(rough);
+  for (size_t i : finalists) {
+    std::sort(samples[i].begin(), samples[i].end());
+    medians[i] = samples[i][samples[i].size() / 2];
+  }
+  return medians;
+}
+
+StatusOr<double> Timer::sustain(const std::vector<Call> &all, double seconds) {
+  GTP_ASSIGN_OR_RETURN(double ns, sample(all, 5));
+  const double times = std::min(1e6, std::max(1.0, seconds * 1e9 / ns));
+  return sample(all, static_cast<uint64_t>(times));
+}
+
+StatusOr<std::unique_ptr<GemmTimer>>
+GemmTimer::create(const std::vector<const Gemm *> &products) {
+  auto timer = std::make_unique<Timer>();
+  GTP_RETURN_IF_ERROR(timer->start(products));
+  return std::unique_ptr<GemmTimer>(std::move(timer));
+}
