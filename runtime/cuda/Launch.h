@@ -65,7 +65,7 @@ cudaError_t swigluGrad(const Tensor &dy, const Tensor &gate, const Tensor &up,
                        const Tensor &dgate, const Tensor &dup,
                        cudaStream_t stream);
 
-constexpr size_t kMostAddends = 64;
+constexpr size_t kMostAddends = 1000;
 /// out = (out.add ? out : 0) + inputs[0] + ..., in that order.
 cudaError_t addAll(const Tensor *inputs, size_t count, const Tensor &out,
                    cudaStream_t stream);
