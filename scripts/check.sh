@@ -85,6 +85,7 @@ stage "held-out loss" run held_out dev
 stage "demo curve" run demo_curve dev
 stage "tutorial" run tutorial dev
 stage "plan size" run plan_size dev
+stage "standalone programs" run standalone dev
 if $ci; then
   stage "config sweep" run config_sweep dev
   # UBSan stops at the first finding; leaks of MLIR's and protobuf's statics are not ours.

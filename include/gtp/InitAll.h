@@ -14,13 +14,14 @@
 #include "gtp/Conversion/Passes.h"
 #include "gtp/Transforms/Passes.h"
 
+#include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 
 namespace gtp {
 
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::func::FuncDialect>();
+  registry.insert<mlir::func::FuncDialect, mlir::emitc::EmitCDialect>();
   registry.insert<tfm::TfmDialect, dist::GtpDialect, planir::PlanDialect>();
 }
 

@@ -8,6 +8,7 @@
 
 #include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Conversion/Passes.h"
+#include "gtp/Conversion/PlanToCpp.h"
 #include "gtp/Conversion/PlanToProto.h"
 #include "gtp/Import/Import.h"
 #include "gtp/Machine/Profile.h"
@@ -345,6 +346,10 @@ static llvm::Error printPlan(ModuleOp module, const CompileOptions &options,
     break;
   case Emit::PlanText:
     stream << plan::planToText(plan);
+    break;
+  case Emit::Cpp:
+    if (failed(emitCpp(program, stream)))
+      return reportedError();
     break;
   case Emit::Trace:
   case Emit::Gantt: {

@@ -85,10 +85,8 @@ CompileFlags::CompileFlags()
              cl::value_desc("cpu|h100|h200|gb200|FILE.json"),
              cl::desc("Device profile that costs come from (cpu)")),
       emit("emit", cl::init("mlir"), cl::cat(category),
-           cl::value_desc("mlir|plan|plan-text|trace|gantt"),
-           cl::desc(
-               "Output (mlir); with any other the whole pipeline runs. cpp is "
-               "not supported yet")),
+           cl::value_desc("mlir|plan|plan-text|cpp|trace|gantt"),
+           cl::desc("Output (mlir); with any other the whole pipeline runs")),
       stopAfter("stop-after", cl::cat(category), cl::value_desc("pass"),
                 cl::desc("Run the pipeline up to this pass and print MLIR")),
       stats("stats", cl::cat(category), cl::value_desc("file.json"),
@@ -178,14 +176,13 @@ Error CompileFlags::refuseUnsupported() const {
   static const StringRef optimizers[] = {"adamw", "sgd"};
   static const StringRef means[] = {"token-mean", "sequence-mean"};
   static const StringRef reports[] = {"auto", "always", "never"};
-  static const StringRef outputs[] = {"mlir", "plan", "plan-text", "trace",
-                                      "gantt"},
-                         otherOutputs[] = {"cpp"};
+  static const StringRef outputs[] = {"mlir", "plan",  "plan-text",
+                                      "cpp",  "trace", "gantt"};
   for (const Choice &choice :
        {Choice{attentionBackward, deterministic, fast},
         Choice{stateDtype, states, {}}, Choice{optimizer, optimizers, {}},
         Choice{loss, means, {}}, Choice{fitReport, reports, {}},
-        Choice{emit, outputs, otherOutputs}}) {
+        Choice{emit, outputs, {}}}) {
     StringRef value = choice.option.getValue();
     if (llvm::is_contained(choice.supported, value))
       continue;
@@ -263,6 +260,8 @@ Expected<CompileOptions> CompileFlags::read() const {
     options.emit = CompileOptions::Emit::Plan;
   else if (emit == "plan-text")
     options.emit = CompileOptions::Emit::PlanText;
+  else if (emit == "cpp")
+    options.emit = CompileOptions::Emit::Cpp;
   else if (emit == "trace")
     options.emit = CompileOptions::Emit::Trace;
   else if (emit == "gantt")

@@ -97,7 +97,7 @@ static LogicalResult run(const CompileFlags &flags,
     return reportError(
         usageError("--" + option->ArgStr +
                    " has no effect on MLIR without --stop-after, --emit=plan, "
-                   "plan-text, trace or gantt"));
+                   "plan-text, cpp, trace or gantt"));
   return runOpt(job);
 }
 

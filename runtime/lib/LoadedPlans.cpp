@@ -16,9 +16,14 @@ static StatusOr<std::unique_ptr<pb::Plan>> loadOne(const std::string &path) {
   return std::make_unique<pb::Plan>(std::move(plan));
 }
 
-StatusOr<LoadedPlans> LoadedPlans::load(const RunOptions &options) {
+StatusOr<LoadedPlans> LoadedPlans::load(const RunOptions &options,
+                                        const pb::Plan *built) {
   LoadedPlans plans;
-  GTP_ASSIGN_OR_RETURN(plans.main, loadOne(options.plan));
+  if (built) {
+    plans.main = std::make_unique<pb::Plan>(*built);
+  } else {
+    GTP_ASSIGN_OR_RETURN(plans.main, loadOne(options.plan));
+  }
   for (const auto &[rank, path] : options.rankPlans) {
     GTP_ASSIGN_OR_RETURN(plans.ofRank[rank], loadOne(path));
     Status mesh = verifyMesh(plans.main->mesh());

@@ -14,7 +14,9 @@ namespace gtp::rt {
 /// The plan, and those that `--rank-plan` gives to single ranks.
 class LoadedPlans {
 public:
-  static StatusOr<LoadedPlans> load(const RunOptions &options);
+  /// `built`, when given, is the plan, instead of the file.
+  static StatusOr<LoadedPlans> load(const RunOptions &options,
+                                    const plan::pb::Plan *built);
 
   const plan::pb::Plan &plan() const { return *main; }
 

@@ -266,7 +266,8 @@ static Status checkOutputs(const RunOptions &options) {
   files.insert(files.end(), {{"--tuning-cache", &tuning},
                              {"--metrics", &options.metrics},
                              {"--dump-grads", &options.dumpGrads},
-                             {"--dump-weights", &options.dumpWeights}});
+                             {"--dump-weights", &options.dumpWeights},
+                             {"--emit-plan", &options.emitPlan}});
   for (size_t output = firstOutput; output < files.size(); ++output)
     for (size_t other = 0; other < output; ++other)
       if (!files[output].second->empty() &&
@@ -287,7 +288,7 @@ static Status checkTogether(const RunOptions &options) {
     return Status::error(
         "--unchecked: skips the checker that --verify-only asks for; "
         "give one of them");
-  if (options.verifyOnly)
+  if (options.verifyOnly || !options.emitPlan.empty())
     return Status::ok();
   if (options.data.empty() && options.steps > 0)
     return Status::error(
@@ -328,7 +329,8 @@ static Status checkTogether(const RunOptions &options) {
 }
 
 StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
-                                                const char *const *argv) {
+                                                const char *const *argv,
+                                                const char *builtIn) {
   CommandLine line;
   RunOptions &options = line.options;
   Texts texts;
@@ -355,7 +357,9 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
        {}},
   };
 
-  CLI::App app("Trains the model of a plan that gtp-opt made.", "gtp-run");
+  CLI::App app(builtIn ? "Trains the model of the plan that it builds."
+                       : "Trains the model of a plan that gtp-opt made.",
+               builtIn ? builtIn : "gtp-run");
   app.set_version_flag("--version", "gtp-run " GTP_VERSION);
   auto add = [&](const char *name, auto &value, const char *type,
                  const char *help) {
@@ -365,7 +369,11 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
                          const char *help) {
     add(name, value, type, help)->default_str(value);
   };
-  add("PLAN", options.plan, "FILE", "the plan (gtp-opt --emit=plan)");
+  if (builtIn)
+    add("--emit-plan", options.emitPlan, "FILE",
+        "write the plan, as gtp-opt --emit=plan does, and stop");
+  else
+    add("PLAN", options.plan, "FILE", "the plan (gtp-opt --emit=plan)");
   add("--data", texts.data, "FILE[:WEIGHT]",
       "tokens: raw bytes, ids (--token-bits), or the index of a Megatron-LM "
       "dataset (NAME.idx beside NAME.bin); of several files, a sample "
@@ -451,6 +459,8 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
     if (app.get_option(option.name)->count() > 0)
       return Status::error(std::string(option.name) + ": not supported yet; " +
                            option.instead);
+  if (builtIn)
+    options.plan = builtIn;
   GTP_RETURN_IF_ERROR(convert(texts, options));
   GTP_RETURN_IF_ERROR(checkTogether(options));
   return line;

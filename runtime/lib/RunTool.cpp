@@ -470,10 +470,32 @@ static Status runRank(Console &console, const RunOptions &options,
   std::_Exit(1);
 }
 
+/// A program that builds another plan than it was made for says so, whether it
+/// was changed or its runtime was.
+static Status checkHash(const BuiltPlan &built) {
+  std::string found = hashText(*built.plan);
+  if (built.hash.empty() || built.hash == found)
+    return Status::ok();
+  return Status::error(
+      "builds a plan with hash " + found + ", and gtp-opt wrote it for " +
+      built.hash +
+      "; build it with the runtime of that gtp-opt, or, if the program was "
+      "changed, leave the hash at its end empty");
+}
+
 static Status run(Console &console, const RunOptions &options,
                   const BackendFactory &createHost, const GpuSupport *gpus,
-                  int argc, const char *const *argv) {
-  GTP_ASSIGN_OR_RETURN(LoadedPlans plans, LoadedPlans::load(options));
+                  const BuiltPlan *built, int argc, const char *const *argv) {
+  if (built) {
+    Status same = checkHash(*built);
+    if (!same.isOk())
+      return std::move(same).in(options.plan);
+  }
+  if (!options.emitPlan.empty())
+    return plan::savePlan(*built->plan, options.emitPlan);
+  GTP_ASSIGN_OR_RETURN(
+      LoadedPlans plans,
+      LoadedPlans::load(options, built ? built->plan : nullptr));
   GTP_ASSIGN_OR_RETURN(std::string checked, plans.check(options));
   if (options.verifyOnly) {
     console.line(options.plan + ": " + checked);
@@ -501,8 +523,11 @@ static Status run(Console &console, const RunOptions &options,
 }
 
 int gtp::rt::runTool(int argc, const char *const *argv,
-                     const BackendFactory &createHost, const GpuSupport *gpus) {
-  auto line = parseCommandLine(argc, argv);
+                     const BackendFactory &createHost, const GpuSupport *gpus,
+                     const BuiltPlan *built) {
+  std::string self = argc > 0 ? argv[0] : "program";
+  self = self.substr(self.rfind('/') + 1);
+  auto line = parseCommandLine(argc, argv, built ? self.c_str() : nullptr);
   if (!line.isOk()) {
     std::fprintf(stderr, "gtp-run: error: %s\n", line.message().c_str());
     return 1;
@@ -513,7 +538,7 @@ int gtp::rt::runTool(int argc, const char *const *argv,
   Status status = Status::ok();
   try {
     if (!line->text)
-      status = run(console, line->options, createHost, gpus, argc, argv);
+      status = run(console, line->options, createHost, gpus, built, argc, argv);
   } catch (const std::bad_alloc &) {
     status =
         Status::error("not enough memory for the run").in(line->options.plan);

@@ -28,6 +28,7 @@ class Tools:
         self.plans = {}
 
     def call(self, program, *arguments, check=True, timeout=600):
+        """Runs one of the two, or a program by its whole path."""
         command = [str(self.bin / program), *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
         if check and done.returncode != 0:

@@ -96,4 +96,15 @@ def PlanVerifyPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gtp::planir::PlanDialect"];
 }
 
+def ConvertPlanToEmitCPass : Pass<"convert-plan-to-emitc", "::mlir::ModuleOp"> {
+  let summary = "a C++ program that builds the plan, as EmitC";
+  let description = [{
+    Replaces the plan by the program that `--emit=cpp` writes: calls of
+    gtp-rt/PlanBuilder.h in the order of the plan. Stretches that repeat but for buffers,
+    events, parameters and names (layers of one class) become a class with one function
+    and a table with a row a layer. They are found by their structure alone.
+  }];
+  let dependentDialects = ["::gtp::planir::PlanDialect", "::mlir::emitc::EmitCDialect"];
+}
+
 #endif // GTP_CONVERSION_PASSES

@@ -26,7 +26,7 @@ namespace gtp {
 
 /// All that a command line says of what to compile and for what.
 struct CompileOptions {
-  enum class Emit { Mlir, Plan, PlanText, Trace, Gantt };
+  enum class Emit { Mlir, Plan, PlanText, Cpp, Trace, Gantt };
   enum class Optimizer { AdamW, Sgd };
   enum class FitReport { Auto, Always, Never };
 

@@ -60,6 +60,9 @@ struct RunOptions {
   std::string dumpGrads;
   std::string dumpWeights;
 
+  /// Of a program that builds its plan: write it and stop.
+  std::string emitPlan;
+
   bool verifyOnly = false;
   bool unchecked = false;
   std::vector<std::pair<uint64_t, std::string>> rankPlans;
@@ -72,8 +75,10 @@ struct CommandLine {
 };
 
 /// Parses and checks each option by itself and against the others; files are
-/// not touched.
-StatusOr<CommandLine> parseCommandLine(int argc, const char *const *argv);
+/// not touched. `builtIn` names the plan of a program that builds it, which
+/// takes no PLAN and can write its own; null for gtp-run.
+StatusOr<CommandLine> parseCommandLine(int argc, const char *const *argv,
+                                       const char *builtIn = nullptr);
 
 } // namespace gtp::rt
 

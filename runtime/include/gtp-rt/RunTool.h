@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace gtp::rt {
 
@@ -26,11 +27,19 @@ struct GpuSupport {
       create;
 };
 
+/// A plan that the program builds, where gtp-run reads a file.
+struct BuiltPlan {
+  const plan::pb::Plan *plan; ///< sealed
+  /// What its hash has to be, as `gtp-opt --emit=plan-text` prints it; empty:
+  /// anything.
+  std::string hash;
+};
+
 /// Runs the command line and returns the exit code. Every input is checked
 /// before the first step, and outputs appear whole at the end.
-/// `gpus` is null in a build without CUDA.
+/// `gpus` is null in a build without CUDA, `built` where the plan is a file.
 int runTool(int argc, const char *const *argv, const BackendFactory &createHost,
-            const GpuSupport *gpus = nullptr);
+            const GpuSupport *gpus = nullptr, const BuiltPlan *built = nullptr);
 
 } // namespace gtp::rt
 

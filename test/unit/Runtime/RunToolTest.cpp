@@ -43,7 +43,10 @@ protected:
 
   /// Runs `gtp-run PLAN --unchecked arguments...`; fills `out` and `err`.
   int run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"gtp-run", plan, "--unchecked"});
+    if (built)
+      arguments.insert(arguments.begin(), {"out/llama", "--unchecked"});
+    else
+      arguments.insert(arguments.begin(), {"gtp-run", plan, "--unchecked"});
     std::vector<const char *> argv;
     for (const std::string &argument : arguments)
       argv.push_back(argument.c_str());
@@ -61,7 +64,7 @@ protected:
           };
           return StatusOr<std::unique_ptr<Backend>>(std::move(backend));
         },
-        gpus);
+        gpus, built);
     out = testing::internal::GetCapturedStdout();
     err = testing::internal::GetCapturedStderr();
     return code;
@@ -81,6 +84,7 @@ protected:
   std::string plan, data, out, err;
   float lossValue = 2.5f;
   const GpuSupport *gpus = nullptr;
+  const BuiltPlan *built = nullptr;
 };
 
 } // namespace
@@ -276,6 +280,29 @@ TEST_F(RunToolTest, WhatABackendMeasuresIsSaid) {
   ASSERT_EQ(run({"--steps=0", "--tuning-cache=off"}), 0) << err;
   EXPECT_FALSE(hadCache);
   EXPECT_NE(out.find("tuning    off"), std::string::npos) << out;
+}
+
+TEST_F(RunToolTest, AProgramBringsItsPlan) {
+  plan::sealPlan(test.plan);
+  BuiltPlan own{&test.plan, ""};
+  built = &own;
+  EXPECT_EQ(run({"--data=" + data}), 0) << err;
+  EXPECT_NE(out.find("plan      llama: "), std::string::npos) << out;
+  std::string copy = folder.path("copy.gtpplan");
+  EXPECT_EQ(run({"--emit-plan=" + copy}), 0) << err;
+  auto loaded = plan::loadPlan(copy);
+  ASSERT_TRUE(loaded.isOk()) << loaded.message();
+  EXPECT_EQ(plan::serializePlan(*loaded), plan::serializePlan(test.plan));
+  // A program that builds another plan than it was written for.
+  own.hash = std::string(32, '0');
+  std::string refused = error({"--data=" + data});
+  EXPECT_EQ(refused.rfind("llama: builds a plan with hash ", 0), 0u) << refused;
+  EXPECT_NE(refused.find(", and gtp-opt wrote it for " + own.hash +
+                         "; build it with the runtime of that gtp-opt, or, if "
+                         "the program was changed, leave the hash at its end "
+                         "empty"),
+            std::string::npos)
+      << refused;
 }
 
 TEST_F(RunToolTest, HelpComesWithoutAPlan) {
