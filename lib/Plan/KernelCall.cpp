@@ -43,6 +43,12 @@ int64_t gtp::plan::intAttribute(const pb::Plan &plan, const pb::Kernel &kernel,
   return attribute && attribute->has_i() ? attribute->i() : otherwise;
 }
 
+bool gtp::plan::isFast(const pb::Plan &plan, const pb::Kernel &kernel,
+                       const KernelSpec &spec) {
+  return !spec.fastAttribute.empty() &&
+         intAttribute(plan, kernel, spec.fastAttribute) != 0;
+}
+
 const pb::FloatList *gtp::plan::constantAttribute(const pb::Plan &plan,
                                                   const pb::Kernel &kernel,
                                                   std::string_view name) {

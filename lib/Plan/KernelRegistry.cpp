@@ -67,6 +67,8 @@ std::vector<KernelSpec> buildRegistry() {
   const std::vector<AttributeSpec> attention = {
       {"heads", Int},  {"kv_heads", Int},     {"scale", Float},
       {"causal", Int}, {"window", Int, true}, {"softcap", Float, true}};
+  std::vector<AttributeSpec> attentionGrad = attention;
+  attentionGrad.push_back({"fast", Int, true});
   const Spec master = role(Role::Master, update("master"));
   const Spec remainder = role(Role::Remainder, update("remainder"));
   const Spec reduced = role(Role::Gradient, read("grad"));
@@ -159,7 +161,7 @@ std::vector<KernelSpec> buildRegistry() {
         strided(read("v")), strided(read("out")), read("lse"),
         strided(write("dq")), strided(write("dk")), strided(write("dv")),
         scratch(), starts()},
-       attention,
+       attentionGrad,
        Contribution::None,
        SumsOver::Nothing,
        true,
@@ -169,7 +171,12 @@ std::vector<KernelSpec> buildRegistry() {
        "sum_j ds_ij k_j; dk_j = scale * sum_i "
        "ds_ij q_i; dk and dv sum the query heads of their kv head in head "
        "order. "
-       "Accumulation f32 (f64 for f64)."},
+       "Accumulation f32 (f64 for f64). fast 1: the sums may run in any order, "
+       "which need not be the same in the next run.",
+       {},
+       {},
+       false,
+       "fast"},
       {"bias_grad",
        1,
        {cotangent(strided(read("dy"))), use(gradient("dbias"))},

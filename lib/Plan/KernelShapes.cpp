@@ -413,6 +413,8 @@ const std::map<std::string_view, Rules> &rules() {
        [](Call &c) {
          c.sameFloat({"q", "k", "v", "out", "dout", "dq", "dk", "dv"});
          attention(c);
+         c.require(c.integer("fast") == 0 || c.integer("fast") == 1,
+                   "fast must be 0 or 1");
          c.sameShape("out", "dout");
          c.sameShape("q", "dq");
          c.sameShape("k", "dk");

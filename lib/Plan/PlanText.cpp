@@ -135,6 +135,8 @@ void Printer::header() {
   fact(1, "gradient", dtypeName(numerics.gradient()));
   fact(1, "wire", dtypeName(numerics.wire()));
   fact(1, "master", dtypeName(numerics.master()));
+  if (numerics.attention_backward() == "fast")
+    fact(1, "attention_backward", numerics.attention_backward());
   const pb::Model &model = plan.model();
   line("model");
   fact(1, "vocabulary", model.vocabulary());

@@ -3,6 +3,7 @@
 #include "Context.h"
 
 #include "Check.h"
+#include "CudnnAttention.h"
 
 #include "gtp/Support/RoundUp.h"
 
@@ -54,6 +55,24 @@ Status Context::createStreams(
   }
   workspaces.resize(streams.size());
   return Status::ok();
+}
+
+StatusOr<Cudnn *> Context::cudnn() {
+  if (!cudnnLibrary) {
+    GTP_ASSIGN_OR_RETURN(cudnnLibrary, Cudnn::load());
+  }
+  return cudnnLibrary.get();
+}
+
+std::string Context::attentionText() const {
+  std::string text;
+  for (const std::set<std::string> &ways : attentionWays) {
+    if (&ways != attentionWays && !ways.empty())
+      text += "; gradient ";
+    for (const std::string &way : ways)
+      text += (&way == &*ways.begin() ? "" : " and ") + way;
+  }
+  return text;
 }
 
 size_t Context::addConstant(const void *key, uint64_t variant,

@@ -15,6 +15,7 @@
 #include <cublasLt.h>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 namespace gtp::rt::cuda {
 
 class Gemm;
+class Cudnn;
 
 class Context {
 public:
@@ -58,6 +60,8 @@ public:
   /// By stream number; null for those that the plan does not use.
   const std::vector<cudaStream_t> &allStreams() const { return streams; }
   cublasLtHandle_t blas() const { return handle; }
+  /// Loaded by the first kernel that asks.
+  StatusOr<Cudnn *> cudnn();
   /// Where kernels put it.
   Fault *fault() const { return deviceFault; }
   /// Brings the fault to the host, behind what the stream has; may be captured.
@@ -67,10 +71,20 @@ public:
 
   /// Of all calls, by the text of their shapes.
   std::map<std::string, std::shared_ptr<Gemm>> products;
+  /// One of the ways in which the plan's attention, or its gradient, is
+  /// computed.
+  void noteAttention(bool gradient, const std::string &how) {
+    attentionWays[gradient].insert(how);
+  }
+  /// All of them: "cuDNN 9.19.1; gradient cuDNN 9.19.1, deterministic". Empty
+  /// without attention.
+  std::string attentionText() const;
 
 private:
   cublasLtHandle_t handle = nullptr;
   Fault *deviceFault = nullptr, *hostFault = nullptr;
+  std::shared_ptr<Cudnn> cudnnLibrary;
+  std::set<std::string> attentionWays[2];
   std::vector<cudaStream_t> streams;
   std::vector<void *> workspaces;
   uint64_t mostWorkspace = 0;

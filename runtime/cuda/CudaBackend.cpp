@@ -65,6 +65,10 @@ public:
     return state->issuer->describeProgress();
   }
 
+  std::string attention() const override {
+    return state->context.attentionText();
+  }
+
 private:
   using Clock = std::chrono::steady_clock;
 

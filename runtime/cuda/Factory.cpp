@@ -47,7 +47,8 @@ uint64_t Site::alignment(size_t index) const {
 
 Factory gtp::rt::cuda::lookupFactory(std::string_view name) {
   for (const std::vector<FactoryEntry> *family :
-       {&elementwiseFactories(), &modelFactories(), &updateFactories()})
+       {&attentionFactories(), &elementwiseFactories(), &modelFactories(),
+        &updateFactories()})
     for (const FactoryEntry &entry : *family)
       if (entry.name == name)
         return entry.factory;

@@ -45,6 +45,18 @@ struct Slot {
   }
 };
 
+/// The operand `starts`, which a call may lack.
+struct Starts {
+  bool given;
+  size_t index;
+
+  Starts(const Site &site, size_t index)
+      : given(index < site.count()), index(index) {}
+  const int32_t *in(const KernelCall &call) const {
+    return given ? call.as<const int32_t>(index) : nullptr;
+  }
+};
+
 using Factory = StatusOr<KernelBody> (*)(const Site &);
 
 struct FactoryEntry {
@@ -53,6 +65,7 @@ struct FactoryEntry {
 };
 
 // One list a family; `lookupFactory` joins them.
+const std::vector<FactoryEntry> &attentionFactories();
 const std::vector<FactoryEntry> &elementwiseFactories();
 const std::vector<FactoryEntry> &modelFactories();
 const std::vector<FactoryEntry> &updateFactories();

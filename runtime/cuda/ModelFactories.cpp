@@ -1,4 +1,4 @@
-//===- ModelFactories.cpp - Bodies of linear, attention, norms, ... -------===//
+//===- ModelFactories.cpp - Bodies of linear, rope, norms, ... ------------===//
 
 #include "Factory.h"
 #include "Gemm.h"
@@ -59,73 +59,7 @@ static StatusOr<KernelBody> makeLinearWgrad(const Site &site) {
   return makeProduct(site, true, false);
 }
 
-//===-- attention, rope ---------------------------------------------------===//
-
-namespace {
-/// The operand `starts`, which a call may lack.
-struct Starts {
-  bool given;
-  size_t index;
-
-  Starts(const Site &site, size_t index)
-      : given(index < site.count()), index(index) {}
-  const int32_t *in(const KernelCall &call) const {
-    return given ? call.as<const int32_t>(index) : nullptr;
-  }
-};
-} // namespace
-
-static StatusOr<AttentionShape> attentionShape(const Site &site, size_t query) {
-  GTP_RETURN_IF_ERROR(site.needNarrow());
-  AttentionShape s;
-  s.batch = site.dim(query, 0);
-  s.length = site.dim(query, 1);
-  s.heads = static_cast<uint64_t>(site.integer("heads"));
-  s.kvHeads = static_cast<uint64_t>(site.integer("kv_heads"));
-  s.head = site.shape(query).columns / s.heads;
-  s.scale = static_cast<float>(site.real("scale"));
-  s.causal = site.integer("causal") != 0;
-  s.window = static_cast<uint64_t>(site.integer("window"));
-  s.softcap = static_cast<float>(site.real("softcap"));
-  if (s.head > kMostHeadFeatures)
-    return Status::error("a head has " + std::to_string(s.head) +
-                         " features; the cuda backend takes up to " +
-                         std::to_string(kMostHeadFeatures));
-  if (s.batch * s.heads > 65535)
-    return Status::error("there are " + std::to_string(s.batch * s.heads) +
-                         " heads of all sequences; the cuda backend takes "
-                         "65535: compile with a smaller --micro-batch");
-  return s;
-}
-
-static StatusOr<KernelBody> makeAttention(const Site &site) {
-  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 0));
-  return KernelBody([context = &site.context, s, q = Slot(site, 0),
-                     k = Slot(site, 1), v = Slot(site, 2), out = Slot(site, 3),
-                     starts = Starts(site, 6)](const KernelCall &call) {
-    GTP_CUDA(attention(s, q.in(call), k.in(call), v.in(call), out.in(call),
-                       call.f32(4), starts.in(call),
-                       context->stream(call.stream)));
-    return Status::ok();
-  });
-}
-
-static StatusOr<KernelBody> makeAttentionGrad(const Site &site) {
-  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 1));
-  site.context.needWorkspace(s.batch * s.heads * s.length * sizeof(float));
-  return KernelBody([context = &site.context, s, dout = Slot(site, 0),
-                     q = Slot(site, 1), k = Slot(site, 2), v = Slot(site, 3),
-                     out = Slot(site, 4), dq = Slot(site, 6),
-                     dk = Slot(site, 7), dv = Slot(site, 8),
-                     starts = Starts(site, 10)](const KernelCall &call) {
-    GTP_CUDA(attentionGrad(
-        s, dout.in(call), q.in(call), k.in(call), v.in(call), out.in(call),
-        call.f32(5), dq.in(call), dk.in(call), dv.in(call), starts.in(call),
-        static_cast<float *>(context->workspace(call.stream)),
-        context->stream(call.stream)));
-    return Status::ok();
-  });
-}
+//===-- rope --------------------------------------------------------------===//
 
 /// cos of every (position, frequency), then sin of every one.
 static size_t ropeTable(const Site &site,
@@ -317,8 +251,6 @@ const std::vector<FactoryEntry> &gtp::rt::cuda::modelFactories() {
   static const std::vector<FactoryEntry> table = {
       {"add_bias", makeAddBias},
       {"add_positions", makeAddPositions},
-      {"attention", makeAttention},
-      {"attention_grad", makeAttentionGrad},
       {"bias_grad", makeBiasGrad},
       {"document_starts", makeDocumentStarts},
       {"embedding", makeEmbedding},

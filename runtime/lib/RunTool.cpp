@@ -205,7 +205,7 @@ createBackend(Console &console, const RunOptions &options,
 
 static void printSummary(Console &console, const RunOptions &options,
                          const RunPlan &plan, const std::string &checked,
-                         const std::string &where) {
+                         const ChosenBackend &chosen) {
   const plan::pb::Plan &proto = plan.proto();
   const plan::pb::Model &model = plan.model();
   console.line("plan      " + options.plan + ": " +
@@ -213,7 +213,7 @@ static void printSummary(Console &console, const RunOptions &options,
                countText(double(model.parameters())) + " parameters, " +
                model.optimizer() + "; " + checked);
   console.line("ranks     " + std::to_string(plan.ranks()) + " (" +
-               plan.meshText() + ") " + where);
+               plan.meshText() + ") " + chosen.where);
   console.line("step      " + std::to_string(model.global_batch()) +
                " sequences of " + std::to_string(model.sequence()) +
                " tokens in " + std::to_string(model.microbatches()) +
@@ -228,6 +228,8 @@ static void printSummary(Console &console, const RunOptions &options,
                  std::to_string(*options.withoutCollectivesAfter) +
                  " run without collectives; they time kernels and train "
                  "nothing");
+  if (std::string attention = chosen.backend->attention(); !attention.empty())
+    console.line("attention " + attention);
   console.line("weights   " +
                (options.weights.empty()
                     ? "initial, from seed " + std::to_string(options.seed)
@@ -422,7 +424,7 @@ static Status runPlan(Console &console, const RunOptions &options,
     return std::move(chosen).status().in(options.plan);
   if (channel)
     channel->setProgress([&] { return chosen->backend->progress(); });
-  printSummary(console, options, inputs->plan, checked, chosen->where);
+  printSummary(console, options, inputs->plan, checked, *chosen);
   if (!chosen->tuning.empty())
     console.line("tuning    " + chosen->tuning);
   printData(console, options, inputs->data);

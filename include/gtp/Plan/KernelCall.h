@@ -39,6 +39,9 @@ double floatAttribute(const pb::Plan &plan, const pb::Kernel &kernel,
                       std::string_view name, double otherwise = 0);
 int64_t intAttribute(const pb::Plan &plan, const pb::Kernel &kernel,
                      std::string_view name, int64_t otherwise = 0);
+/// Whether the call leaves the order of its sums to the backend.
+bool isFast(const pb::Plan &plan, const pb::Kernel &kernel,
+            const KernelSpec &spec);
 /// Null when absent.
 const pb::FloatList *constantAttribute(const pb::Plan &plan,
                                        const pb::Kernel &kernel,

@@ -103,6 +103,10 @@ struct KernelSpec {
   std::string_view keepFirstAttribute = {};
   /// Rows of the result are those of each input, one behind the other.
   bool concatenates = false;
+  /// The integer attribute that, when it is not 0, leaves the order of sums to
+  /// the backend, so that a result's last bits may differ between ranks and
+  /// runs. Empty: none does.
+  std::string_view fastAttribute = {};
 };
 
 /// All kernels, in name order.

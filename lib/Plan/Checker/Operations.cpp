@@ -27,6 +27,7 @@ private:
   Status checkBody(const pb::Operation &operation);
   Status checkOperand(const pb::Operand &operand, bool writes);
   Status checkKernel(const pb::Kernel &kernel);
+  Status checkFast(const KernelSpec &spec);
   Status checkCollective(const pb::Collective &collective);
   Status checkPair(const pb::Collective &collective, const pb::Operand &source,
                    const pb::Operand &destination);
@@ -205,12 +206,30 @@ Status RegionOperations::checkKernel(const pb::Kernel &kernel) {
       break;
     }
   }
+  if (isFast(c.plan, kernel, *spec))
+    GTP_RETURN_IF_ERROR(checkFast(*spec));
   if (kernel.algorithm() >= static_cast<uint64_t>(c.plan.strings_size()))
     return error("its algorithm is no string of the plan");
   if (aboutParameter && kernel.parameter_plus1() == 0)
     return error("kernel " + std::string(spec->name) +
                  " must name the parameter that it is about");
   return checkParameter(kernel.parameter_plus1());
+}
+
+/// A kernel whose bits may differ from rank to rank makes nothing that ranks
+/// hold copies of.
+Status RegionOperations::checkFast(const KernelSpec &spec) {
+  std::string call = "kernel " + std::string(spec.name) + " with " +
+                     std::string(spec.fastAttribute);
+  rule = "determinism";
+  if (c.plan.numerics().deterministic())
+    return error(call + " is not deterministic, and the plan's numerics say "
+                        "that it is");
+  if (region.kind() != pb::Region::BODY)
+    return error(call + " runs outside the body, where ranks must make the "
+                        "same bits of the same values");
+  rule = "structure";
+  return Status::ok();
 }
 
 Status RegionOperations::checkCollective(const pb::Collective &collective) {

@@ -88,6 +88,10 @@ public:
   /// What has been completed last, a line a stream that begins with a newline;
   /// any thread may ask while a step runs. Empty where nobody can know.
   virtual std::string progress() const { return ""; }
+
+  /// How attention and its gradient are computed, where there is more than one
+  /// way; else empty.
+  virtual std::string attention() const { return ""; }
 };
 
 /// All ranks as threads of this process, float32 (see docs/architecture.md).

@@ -46,6 +46,37 @@ pb::Copy &copy(pb::Plan &plan) {
   return *op(plan, "gain.reduce").mutable_copy();
 }
 
+/// Makes an operation a call of attention_grad whose sums have no order.
+void makeFast(pb::Plan &plan, const char *name) {
+  pb::Kernel &kernel = *op(plan, name).mutable_kernel();
+  pb::Operand place = kernel.operands(0);
+  kernel.clear_operands();
+  kernel.clear_attributes();
+  auto string = [&](const char *text) {
+    plan.add_strings(text);
+    return static_cast<uint32_t>(plan.strings_size() - 1);
+  };
+  kernel.set_name(string("attention_grad"));
+  kernel.set_version(1);
+  for (size_t i = 0; i < 10; ++i) {
+    pb::Operand *operand = kernel.add_operands();
+    *operand = place;
+    operand->set_dtype(i == 9 ? pb::U8 : pb::F32);
+    operand->clear_dims();
+    operand->clear_pitch();
+    for (size_t rank = i == 9 ? 1 : 3; rank > 0; --rank)
+      operand->add_dims(1);
+  }
+  for (const char *attribute : {"heads", "kv_heads", "causal", "fast"}) {
+    pb::Attribute *value = kernel.add_attributes();
+    value->set_name(string(attribute));
+    value->set_i(1);
+  }
+  pb::Attribute *scale = kernel.add_attributes();
+  scale->set_name(string("scale"));
+  scale->set_f(1);
+}
+
 constexpr uint64_t kHuge = uint64_t(1) << 61;
 
 } // namespace
@@ -336,6 +367,16 @@ TEST(Sentences, CallsOfKernels) {
        },
        "structure",
        "kernel rms_norm: operand 'y' f32[2, 4, 6] cannot accumulate"},
+      {[](pb::Plan &plan) { makeFast(plan, "rms_norm"); }, "determinism",
+       "kernel attention_grad with fast is not deterministic, and the plan's "
+       "numerics say that it is"},
+      {[](pb::Plan &plan) {
+         plan.mutable_numerics()->set_deterministic(false);
+         makeFast(plan, "adamw.0");
+       },
+       "determinism",
+       "kernel attention_grad with fast runs outside the body, where ranks "
+       "must make the same bits of the same values"},
   });
 }
 
