@@ -144,11 +144,8 @@ static Status run(const Arguments &arguments) {
               static_cast<unsigned long>(arguments.tokens),
               arguments.wide ? "float32" : "bf16");
   for (Row &row : rows) {
-    const std::vector<Gemm::Choice> &choices = row.gemm->candidates();
-    GTP_ASSIGN_OR_RETURN(std::vector<double> ns,
-                         timer->measure(*row.gemm, choices));
-    row.best = choices[static_cast<size_t>(
-        std::min_element(ns.begin(), ns.end()) - ns.begin())];
+    GTP_ASSIGN_OR_RETURN(GemmTimer::Fastest fastest, timer->fastest(*row.gemm));
+    row.best = row.gemm->candidates()[fastest.candidate];
   }
   for (const Row &row : rows)
     GTP_RETURN_IF_ERROR(printRow(*timer, row, arguments.seconds));

@@ -38,42 +38,79 @@ static Status use(Gemm &gemm, const TunedProduct &tuned) {
   return Status::ok();
 }
 
-static Status measure(const std::vector<Gemm *> &products,
-                      const TuningPlatform &platform, TuningCache &cache,
-                      const BackendOptions &options) {
+/// Measures some of the products.
+static StatusOr<TuningCache> measure(const std::vector<const Gemm *> &products,
+                                     const TuningPlatform &platform,
+                                     const BackendOptions &options) {
+  TuningCache measured;
+  if (products.empty())
+    return measured;
   GTP_ASSIGN_OR_RETURN(std::unique_ptr<GemmTimer> timer,
-                       GemmTimer::create({products.begin(), products.end()}));
+                       GemmTimer::create(products));
   for (size_t i = 0; i < products.size(); ++i) {
     const Gemm &gemm = *products[i];
     if (options.onProgress)
       options.onProgress("measuring matrix product " + std::to_string(i + 1) +
                          " of " + std::to_string(products.size()) + ": " +
                          gemm.shape().text());
-    const std::vector<Gemm::Choice> &choices = gemm.candidates();
-    GTP_ASSIGN_OR_RETURN(std::vector<double> ns, timer->measure(gemm, choices));
-    size_t best = static_cast<size_t>(std::min_element(ns.begin(), ns.end()) -
-                                      ns.begin());
-    TunedProduct tuned;
-    tuned.algorithm = choices[best].attributes;
-    tuned.ns = static_cast<uint64_t>(ns[best]);
-    tuned.firstNs = static_cast<uint64_t>(std::min(ns[0], 1e18));
-    cache.add(platform, gemm.shape().text(), tuned);
+    GTP_ASSIGN_OR_RETURN(GemmTimer::Fastest fastest, timer->fastest(gemm));
+    measured.add(platform, gemm.shape().text(),
+                 {gemm.candidates()[fastest.candidate].attributes,
+                  static_cast<uint64_t>(fastest.ns),
+                  static_cast<uint64_t>(fastest.firstNs)});
   }
-  return Status::ok();
+  return measured;
 }
 
-/// Rank 0: measures what the cache lacks.
-static Status complete(Context &context, const TuningPlatform &platform,
-                       const BackendOptions &options) {
-  TuningCache &cache = *options.tuningCache;
-  std::vector<Gemm *> unknown;
+/// Every rank's caches, of ranks in order; this one's alone outside a job.
+static StatusOr<std::vector<TuningCache>> exchange(const TuningCache &mine,
+                                                   const CudaPlace &place) {
+  std::vector<TuningCache> all;
+  if (!place.exchange) {
+    all.push_back(mine);
+    return all;
+  }
+  GTP_ASSIGN_OR_RETURN(std::vector<std::string> texts,
+                       place.exchange(mine.text()));
+  for (const std::string &text : texts) {
+    GTP_ASSIGN_OR_RETURN(TuningCache cache, TuningCache::parse(text));
+    all.push_back(std::move(cache));
+  }
+  return all;
+}
+
+/// What all ranks use: what rank 0 knows of the products, and what it does not,
+/// of which each rank measures a share.
+static StatusOr<TuningCache> complete(const Context &context,
+                                      const TuningPlatform &platform,
+                                      const BackendOptions &options,
+                                      const CudaPlace &place) {
+  TuningCache mine;
   for (const auto &[text, gemm] : context.products)
-    if (!cache.find(platform, text))
-      unknown.push_back(gemm.get());
-  if (unknown.empty())
-    return Status::ok();
-  GTP_RETURN_IF_ERROR(measure(unknown, platform, cache, options));
-  if (cache.path().empty())
+    if (const TunedProduct *known = options.tuningCache->find(platform, text))
+      mine.add(platform, text, *known);
+  GTP_ASSIGN_OR_RETURN(std::vector<TuningCache> all, exchange(mine, place));
+  TuningCache used = std::move(all.front());
+  std::vector<const Gemm *> share;
+  uint64_t unknown = 0;
+  for (const auto &[text, gemm] : context.products)
+    if (!used.find(platform, text) &&
+        (!place.exchange || unknown++ % all.size() == place.rank))
+      share.push_back(gemm.get());
+  GTP_ASSIGN_OR_RETURN(mine, measure(share, platform, options));
+  GTP_ASSIGN_OR_RETURN(all, exchange(mine, place));
+  for (const auto &[text, gemm] : context.products)
+    for (const TuningCache &measured : all)
+      if (const TunedProduct *tuned = measured.find(platform, text)) {
+        used.add(platform, text, *tuned);
+        options.tuningCache->add(platform, text, *tuned);
+      }
+  return used;
+}
+
+/// Saves what this process was given a file for.
+static Status save(const TuningCache &cache, size_t before) {
+  if (cache.path().empty() || cache.size() == before)
     return Status::ok();
   Status saved = cache.save();
   if (!saved.isOk())
@@ -81,27 +118,6 @@ static Status complete(Context &context, const TuningPlatform &platform,
         "the tuning cache cannot be saved: " + saved.message() +
         "; name another --tuning-cache=FILE, or off");
   return Status::ok();
-}
-
-/// Whether this process decides for all.
-static bool decides(const CudaPlace &place) {
-  return place.rank == 0 || !place.exchange;
-}
-
-/// What all ranks use of rank 0's cache.
-static StatusOr<TuningCache> agree(const Context &context,
-                                   const TuningPlatform &platform,
-                                   const BackendOptions &options,
-                                   const CudaPlace &place) {
-  TuningCache used;
-  if (decides(place))
-    for (const auto &[text, gemm] : context.products)
-      used.add(platform, text, *options.tuningCache->find(platform, text));
-  if (!place.exchange)
-    return used;
-  GTP_ASSIGN_OR_RETURN(std::vector<std::string> all,
-                       place.exchange(place.rank == 0 ? used.text() : ""));
-  return TuningCache::parse(all[0]);
 }
 
 /// Every product with the attributes of the algorithm it now has.
@@ -150,17 +166,17 @@ Status gtp::rt::cuda::chooseAlgorithms(Context &context,
                                        const BackendOptions &options,
                                        const CudaPlace &place) {
   if (options.tuningCache) {
+    const size_t before = options.tuningCache->size();
     GTP_ASSIGN_OR_RETURN(TuningPlatform platform, tuningPlatform(place.device));
-    if (decides(place))
-      GTP_RETURN_IF_ERROR(complete(context, platform, options));
     GTP_ASSIGN_OR_RETURN(TuningCache used,
-                         agree(context, platform, options, place));
+                         complete(context, platform, options, place));
     for (const auto &[text, gemm] : context.products) {
       const TunedProduct *tuned = used.find(platform, text);
       if (!tuned)
-        return Status::error("rank 0 has no product " + text);
+        return Status::error("no rank has measured the product " + text);
       GTP_RETURN_IF_ERROR(use(*gemm, *tuned));
     }
+    GTP_RETURN_IF_ERROR(save(*options.tuningCache, before));
   }
   for (const auto &[text, gemm] : context.products)
     context.needWorkspace(gemm->choice().workspaceBytes);

@@ -9,9 +9,9 @@
 namespace gtp::rt::cuda {
 
 /// Gives every product of the context its algorithm, the same on all ranks:
-/// rank 0 takes those of `options.tuningCache`, measures what it lacks and
-/// saves it, and the others take rank 0's; without a cache all take the
-/// library's first choice. Asks the context for their workspace. All ranks must
+/// those of rank 0's `options.tuningCache`; what it lacks, the ranks share out
+/// and measure, and rank 0 saves. Without a cache all take the library's first
+/// choice. Asks the context for their workspace. All ranks must
 /// call it. Fails when the cache names an algorithm that the library does not
 /// take, when a measurement fails, and when ranks end with different
 /// algorithms.

@@ -16,14 +16,18 @@ using namespace gtp;
 using namespace gtp::rt;
 using namespace gtp::rt::cuda;
 
-/// Of a choice's first call, no more than this times the best's goes on.
-static constexpr double kHopeless = 1.3;
-static constexpr size_t kMostFinalists = 8;
-/// A sample is at least so long: events count half microseconds.
-static constexpr double kSampleNs = 200e3;
-/// All samples of a product take about so long, with these bounds.
-static constexpr double kBudgetNs = 400e6;
-static constexpr double kFewestRounds = 5, kMostRounds = 21;
+/// A candidate whose single calls take this many times the best's is out.
+static constexpr double kHopeless = 1.2;
+/// Others have the GPU for so long each,
+static constexpr size_t kMostCandidates = 8;
+static constexpr double kSeconds = 0.08;
+/// and the best of them, twice, for so long.
+static constexpr size_t kMostFinalists = 3;
+static constexpr double kFinalSeconds = 0.15;
+/// Two measurements of one algorithm differ by less.
+static constexpr double kNoise = 0.01;
+/// Until a GPU that was idle runs at the clock of one that is not.
+static constexpr double kWarmUpSeconds = 0.5;
 /// Elements of the pattern; no row pitch is a multiple.
 static constexpr size_t kPattern = (size_t(4) << 20) + 1031;
 
@@ -67,8 +71,7 @@ class Timer : public GemmTimer {
 public:
   ~Timer() override;
   Status start(const std::vector<const Gemm *> &products);
-  StatusOr<std::vector<double>>
-  measure(const Gemm &gemm, const std::vector<Gemm::Choice> &choices) override;
+  StatusOr<Fastest> fastest(const Gemm &gemm) override;
   StatusOr<double> sustain(const std::vector<Call> &all,
                            double seconds) override;
 
@@ -77,11 +80,14 @@ private:
   /// Nanoseconds that calls of all of them in turn take, so many times over;
   /// infinite if one does not run.
   StatusOr<double> sample(const std::vector<Call> &all, uint64_t times);
+  /// Nanoseconds of single calls, a candidate each.
+  StatusOr<std::vector<double>> glance(const Gemm &gemm);
 
   cudaStream_t stream = nullptr;
   cudaEvent_t begun = nullptr, ended = nullptr;
   std::byte *inputs = nullptr, *results = nullptr, *workspace = nullptr;
   uint64_t cacheBytes = 0, inputBytes = 0, resultBytes = 0, calls = 0;
+  bool isWarm = false;
 };
 
 } // namespace
@@ -173,56 +179,79 @@ StatusOr<double> Timer::sample(const std::vector<Call> &all, uint64_t times) {
   return double(milliseconds) * 1e6 / double(times);
 }
 
-StatusOr<std::vector<double>>
-Timer::measure(const Gemm &gemm, const std::vector<Gemm::Choice> &choices) {
-  std::vector<double> rough(choices.size());
+StatusOr<double> Timer::sustain(const std::vector<Call> &all, double seconds) {
+  GTP_ASSIGN_OR_RETURN(double ns, sample(all, 1));
+  if (std::isinf(ns))
+    return ns;
+  const double times = std::min(1e6, std::ceil(seconds * 1e9 / ns / 3));
+  // A third of the time for the clock to settle.
+  const auto third = static_cast<uint64_t>(times);
+  GTP_RETURN_IF_ERROR(sample(all, third).status());
+  return sample(all, 2 * third);
+}
+
+StatusOr<std::vector<double>> Timer::glance(const Gemm &gemm) {
+  const std::vector<Gemm::Choice> &choices = gemm.candidates();
+  std::vector<double> times(choices.size());
   // The first call loads the kernel.
   for (unsigned round = 0; round < 3; ++round)
     for (size_t i = 0; i < choices.size(); ++i) {
       GTP_ASSIGN_OR_RETURN(double ns, sample({{&gemm, choices[i]}}, 1));
-      rough[i] = round < 2 ? ns : std::min(rough[i], ns);
+      times[i] = round < 2 ? ns : std::min(times[i], ns);
     }
-  std::vector<size_t> order(choices.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return rough[a] < rough[b]; });
-  const double best = rough[order.front()];
+  return times;
+}
+
+/// The first `most` of `candidates` by time, those above `limit` left out.
+static std::vector<size_t> least(std::vector<size_t> candidates,
+                                 const std::vector<double> &ns, size_t most,
+                                 double limit) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](size_t a, size_t b) { return ns[a] < ns[b]; });
+  candidates.resize(std::min(most, candidates.size()));
+  while (!candidates.empty() && ns[candidates.back()] > limit)
+    candidates.pop_back();
+  return candidates;
+}
+
+StatusOr<GemmTimer::Fastest> Timer::fastest(const Gemm &gemm) {
+  const std::vector<Gemm::Choice> &choices = gemm.candidates();
+  GTP_ASSIGN_OR_RETURN(std::vector<double> ns, glance(gemm));
+  const double best = *std::min_element(ns.begin(), ns.end());
   if (std::isinf(best))
     return Status::error("none of cuBLASLt's algorithms runs the product " +
                          gemm.shape().text());
-  // The first is what the others are compared with.
-  std::vector<size_t> finalists = {0};
-  for (size_t i : order)
-    if (i != 0 && finalists.size() < kMostFinalists &&
-        rough[i] <= kHopeless * best)
-      finalists.push_back(i);
-  const auto repeat = static_cast<uint64_t>(
-      std::max(1.0, std::min(100.0, std::ceil(kSampleNs / best))));
-  const double round = best * double(repeat) * double(finalists.size());
-  const auto rounds = static_cast<unsigned>(
-      std::max(kFewestRounds, std::min(kMostRounds, kBudgetNs / round)));
-  std::vector<std::vector<double>> samples(choices.size());
-  for (unsigned r = 0; r < rounds; ++r) {
-    // There and back: none always follows the same.
-    std::reverse(finalists.begin(), finalists.end());
-    for (size_t i : finalists) {
-      GTP_ASSIGN_OR_RETURN(double ns, sample({{&gemm, choices[i]}}, repeat));
-      samples[i].push_back(ns);
+  if (!isWarm)
+    GTP_RETURN_IF_ERROR(
+        sustain({{&gemm, choices.front()}}, kWarmUpSeconds).status());
+  isWarm = true;
+
+  // The first, which the others are compared with, is always among them.
+  std::vector<size_t> others;
+  for (size_t i = 1; i < choices.size(); ++i)
+    others.push_back(i);
+  others = least(others, ns, kMostCandidates, kHopeless * best);
+  for (size_t i : others) {
+    GTP_ASSIGN_OR_RETURN(ns[i], sustain({{&gemm, choices[i]}}, kSeconds));
+  }
+  others = least(others, ns, kMostFinalists, HUGE_VAL);
+  others.push_back(0);
+  std::vector<double> means(choices.size());
+  for (unsigned round = 0; round < 2; ++round) {
+    // There and back: what warms up or cools down does so for all.
+    std::reverse(others.begin(), others.end());
+    for (size_t i : others) {
+      GTP_ASSIGN_OR_RETURN(double time,
+                           sustain({{&gemm, choices[i]}}, kFinalSeconds));
+      means[i] += time / 2;
     }
   }
-  std::vector<double> medians = std::move(rough);
-  for (size_t i : finalists) {
-    std::sort(samples[i].begin(), samples[i].end());
-    medians[i] = samples[i][samples[i].size() / 2];
-  }
-  return medians;
-}
-
-StatusOr<double> Timer::sustain(const std::vector<Call> &all, double seconds) {
-  GTP_ASSIGN_OR_RETURN(double ns, sample(all, 5));
-  const double times = std::min(1e6, std::max(1.0, seconds * 1e9 / ns));
-  return sample(all, static_cast<uint64_t>(times));
+  const size_t winner = least(others, means, 1, HUGE_VAL).front();
+  Fastest result;
+  result.firstNs = means[0];
+  result.candidate = means[winner] < (1 - kNoise) * means[0] ? winner : 0;
+  result.ns = means[result.candidate];
+  return result;
 }
 
 StatusOr<std::unique_ptr<GemmTimer>>

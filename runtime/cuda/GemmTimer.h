@@ -1,8 +1,9 @@
 //===- GemmTimer.h - Measures the algorithms of a product -----------------===//
-//
-// Candidates take turns, so that clocks and power are the same for all, back to
-// back, as in a step; operands are random, for zeros draw less power, and lie
-// in as many places as the L2 cache has no room for.
+// A GPU full of matrix products runs at the clock that its power allows, so
+// what counts is what a call takes when nothing but its like runs: which of two
+// is faster in a burst is often slower in the long run. Each candidate
+// therefore has the GPU to itself for a while. Operands are random, for zeros
+// draw less power, and lie in as many places as the L2 cache has no room for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +24,14 @@ public:
   static StatusOr<std::unique_ptr<GemmTimer>>
   create(const std::vector<const Gemm *> &products);
 
-  /// Nanoseconds a call takes with each choice, a median; infinite for one that
-  /// does not run. Takes about a second.
-  virtual StatusOr<std::vector<double>>
-  measure(const Gemm &gemm, const std::vector<Gemm::Choice> &choices) = 0;
+  struct Fastest {
+    size_t candidate = 0;
+    double ns = 0;      ///< a call takes
+    double firstNs = 0; ///< and with the first candidate
+  };
+  /// The candidate that sustains the highest rate; the first, unless another
+  /// one wins by more than measurements vary. Takes about two seconds.
+  virtual StatusOr<Fastest> fastest(const Gemm &gemm) = 0;
 
   struct Call {
     const Gemm *gemm;

@@ -35,9 +35,9 @@ struct BackendOptions {
   /// CUDA, to time kernels alone: training steps after that one, from 1, run
   /// without collectives, on what those of that step have written.
   std::optional<uint64_t> withoutCollectivesAfter;
-  /// CUDA: what is known of products' algorithms. Rank 0 measures what is not,
-  /// adds and saves it; the other ranks take rank 0's. Null: the first of the
-  /// library's list is taken.
+  /// CUDA: what is known of products' algorithms. What rank 0's lacks, the
+  /// ranks measure, and rank 0 saves. Null: the first of the library's list is
+  /// taken.
   std::shared_ptr<TuningCache> tuningCache;
   /// Called with what takes a while when a backend is made. May be empty.
   std::function<void(const std::string &)> onProgress;
