@@ -1,12 +1,13 @@
 //===- CppProgram.cpp - A plan as a C++ program, before EmitC -------------===//
 
 #include "CppProgram.h"
+#include "CppFields.h"
+#include "CppText.h"
 #include "PlanRepeats.h"
 
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <optional>
 #include <set>
 
 using namespace gtp;
@@ -66,6 +67,8 @@ private:
   std::string literal(const Slot &slot) const;
   CppCall literalCall(const Item &item) const;
   void need(const Slot &slot);
+  /// Whether an argument starts so.
+  bool isUsed(const std::string &text) const;
 
   const plan::pb::Plan &plan;
   const PlanItems &items;
@@ -159,9 +162,6 @@ void Layout::findClasses() {
 // What is the same in all layers, and what is a field
 //===----------------------------------------------------------------------===//
 
-/// The slots of one place of a class, a layer each.
-using Column = std::vector<const Slot *>;
-
 template <typename Visit>
 static void forEachColumn(const Draft &draft, Visit visit) {
   const std::vector<const Item *> &first = draft.layers[0];
@@ -173,148 +173,6 @@ static void forEachColumn(const Draft &draft, Visit visit) {
           column.push_back(&layer[item]->arguments[a].slots[s]);
         visit(item, a, s, column);
       }
-}
-
-static bool isConstant(const Column &column) {
-  return std::all_of(column.begin(), column.end(),
-                     [&](const Slot *slot) { return *slot == *column[0]; });
-}
-
-static std::vector<std::string> split(const std::string &name) {
-  std::vector<std::string> parts(1);
-  for (char c : name)
-    if (c == '.')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
-
-/// Names that differ in one part only, as a pattern with "*" there.
-static std::optional<std::pair<std::string, std::vector<std::string>>>
-patternOf(const Column &column) {
-  std::vector<std::string> first = split(column[0]->text);
-  std::optional<size_t> place;
-  std::vector<std::string> labels;
-  for (const Slot *slot : column) {
-    std::vector<std::string> parts = split(slot->text);
-    if (parts.size() != first.size())
-      return std::nullopt;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].find('*') != std::string::npos)
-        return std::nullopt;
-      if (parts[i] == first[i])
-        continue;
-      if (place && *place != i)
-        return std::nullopt;
-      place = i;
-    }
-  }
-  std::string pattern;
-  for (size_t i = 0; i < first.size(); ++i)
-    pattern += (i ? "." : "") + (i == place ? std::string("*") : first[i]);
-  for (const Slot *slot : column)
-    labels.push_back(split(slot->text)[*place]);
-  return std::pair(pattern, labels);
-}
-
-/// The part of a name behind its number, for people: "model.layers.3.mlp" is
-/// "mlp".
-static std::string shortName(const std::string &name) {
-  std::vector<std::string> parts = split(name);
-  size_t begin = 0;
-  for (size_t i = 0; i + 1 < parts.size(); ++i)
-    if (!parts[i].empty() &&
-        std::all_of(parts[i].begin(), parts[i].end(),
-                    [](unsigned char c) { return std::isdigit(c); }))
-      begin = i + 1;
-  std::string text;
-  for (size_t i = begin; i < parts.size(); ++i)
-    text += (i > begin ? "_" : "") + parts[i];
-  return text;
-}
-
-static std::string listOf(const std::vector<uint64_t> &values) {
-  std::string text = "{";
-  for (uint64_t value : values)
-    text += (text.size() > 1 ? ", " : "") + std::to_string(value);
-  return text + "}";
-}
-
-/// A field that could hold a column: its type, wanted name and rows.
-struct Wanted {
-  std::string type, name;
-  std::vector<std::string> rows;
-  std::string pattern = {}; ///< of names with a label
-};
-
-static Wanted fieldFor(const Column &column) {
-  Wanted wanted;
-  // Where layers differ in more than a number (the first reads an embedding),
-  // most of them are alike.
-  wanted.name = shortName(column[column.size() / 2]->text);
-  auto addRows = [&](auto text) {
-    for (const Slot *slot : column)
-      wanted.rows.push_back(text(*slot));
-  };
-  auto number = [](const Slot &slot) {
-    return slot.values.empty() ? std::string("none")
-                               : std::to_string(slot.values[0]);
-  };
-  bool areSingle =
-      std::all_of(column.begin(), column.end(),
-                  [](const Slot *slot) { return slot->values.size() == 1; });
-  switch (column[0]->kind) {
-  case Slot::Name:
-    wanted.type = "const char*";
-    if (auto found = patternOf(column)) {
-      wanted.name = "layer";
-      wanted.pattern = found->first;
-      for (const std::string &label : found->second)
-        wanted.rows.push_back(quoted(label));
-    } else {
-      wanted.name = "name";
-      addRows([](const Slot &slot) { return quoted(slot.text); });
-    }
-    break;
-  case Slot::Number:
-    wanted.type = "uint64_t";
-    addRows(number);
-    break;
-  case Slot::Buffer:
-    wanted.type = "Buffer";
-    addRows(number);
-    break;
-  case Slot::Parameter:
-    wanted.type = "Parameter";
-    wanted.name += "_parameter";
-    addRows(number);
-    break;
-  case Slot::After:
-    if (!areSingle) {
-      wanted.type = "Events";
-      wanted.name += "_waits";
-      addRows([](const Slot &slot) { return listOf(slot.values); });
-      break;
-    }
-    [[fallthrough]];
-  case Slot::Signals:
-  case Slot::Event:
-    wanted.type = "Event";
-    wanted.name += "_done";
-    addRows(number);
-    break;
-  }
-  return wanted;
-}
-
-/// The value of a slot inside the text of its call.
-static std::string inCall(const Slot &slot, const std::string &value) {
-  if (slot.kind == Slot::Signals)
-    return ".signals(" + value + ")";
-  if (slot.kind == Slot::After)
-    return ".after(" + value + ")";
-  return value;
 }
 
 std::string Layout::literal(const Slot &slot) const {
@@ -335,7 +193,7 @@ std::string Layout::literal(const Slot &slot) const {
   if (slot.values.empty())
     return "";
   return inCall(slot, slot.values.size() == 1 ? std::to_string(slot.values[0])
-                                              : listOf(slot.values));
+                                              : listText(slot.values));
 }
 
 CppCall Layout::literalCall(const Item &item) const {
@@ -366,7 +224,7 @@ void Layout::fillClass(Draft &draft) {
       texts[&slot] = literal(slot);
       return;
     }
-    Wanted wanted = fieldFor(column);
+    WantedField wanted = fieldFor(column);
     // Equal numbers are so by chance.
     std::string what = slot.kind == Slot::Number ? wanted.name : wanted.type;
     auto [it, isNew] = known.try_emplace(std::pair(what, wanted.rows), "");
@@ -408,6 +266,15 @@ void Layout::need(const Slot &slot) {
     parameters.insert(slot.values[0]);
 }
 
+bool Layout::isUsed(const std::string &text) const {
+  for (const Section &section : sections)
+    for (const Item &item : section.items)
+      for (const SlotText &argument : item.arguments)
+        if (argument.pieces[0].compare(0, text.size(), text) == 0)
+          return true;
+  return false;
+}
+
 void Layout::nameConstants() {
   auto needAll = [&](const Item &item) {
     for (const SlotText &argument : item.arguments)
@@ -444,11 +311,14 @@ void Layout::nameConstants() {
     program.constants.push_back({std::move(type), name, std::move(value)});
     return name;
   };
-  for (size_t i = 0; i < items.streamNames.size(); ++i)
-    add("Stream", items.streamNames[i], "Stream(" + std::to_string(i) + ")");
-  for (size_t i = 0; i < items.communicatorNames.size(); ++i)
-    add("Communicator", items.communicatorNames[i],
-        "Communicator(" + std::to_string(i) + ")");
+  auto addUsed = [&](const char *type, const char *function,
+                     const std::vector<std::string> &names) {
+    for (size_t i = 0; i < names.size(); ++i)
+      if (isUsed(std::string(function) + "(" + names[i] + ")"))
+        add(type, names[i], std::string(type) + "(" + std::to_string(i) + ")");
+  };
+  addUsed("Stream", "on", items.streamNames);
+  addUsed("Communicator", "over", items.communicatorNames);
   for (size_t i = 0; i < items.lists.size(); ++i)
     add("std::vector<double>", "list" + std::to_string(i),
         "{" + items.lists[i] + "}");

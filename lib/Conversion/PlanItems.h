@@ -92,11 +92,6 @@ struct PlanItems {
 StatusOr<PlanItems> itemsOf(const plan::pb::Plan &plan,
                             const std::vector<int> &buffers);
 
-/// A C++ literal of the text.
-std::string quoted(const std::string &text);
-/// The text as a C++ identifier.
-std::string identifier(const std::string &text);
-
 } // namespace gtp
 
 #endif // GTP_LIB_CONVERSION_PLANITEMS_H

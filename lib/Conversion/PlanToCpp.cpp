@@ -3,6 +3,7 @@
 #include "gtp/Conversion/PlanToCpp.h"
 
 #include "CppProgram.h"
+#include "CppText.h"
 #include "gtp/Conversion/Passes.h"
 #include "gtp/Conversion/PlanToProto.h"
 
@@ -33,14 +34,14 @@ static std::string wrap(StringRef text, size_t column, size_t indent) {
   size_t line = 0;  // where the line starts in result
   size_t joint = 0; // where the line can end; 0: nowhere
   size_t depth = 0; // of brackets
-  bool isQuoted = false;
+  bool isQuoted = false, isEscaped = false;
   // What the outermost bracket opens with: "{a, b}" has its joints inside.
   const size_t joints = text.starts_with("{") ? 1 : 0;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
-    bool escaped = i > 0 && text[i - 1] == '\\';
-    if (c == '"' && !escaped)
+    if (c == '"' && !isEscaped)
       isQuoted = !isQuoted;
+    isEscaped = c == '\\' && !isEscaped;
     if (!isQuoted && (c == '(' || c == '{'))
       ++depth;
     if (!isQuoted && (c == ')' || c == '}'))
