@@ -346,15 +346,11 @@ cudaError_t gtp::rt::cuda::attention(const AttentionShape &s, const Tensor &q,
   });
 }
 
-cudaError_t gtp::rt::cuda::attentionGrad(const AttentionShape &s,
-                                         const Tensor &dout, const Tensor &q,
-                                         const Tensor &k, const Tensor &v,
-                                         const Tensor &out, const float *lse,
-                                         const Tensor &dq, const Tensor &dk,
-                                         const Tensor &dv,
-                                         const int32_t *starts,
-                                         float *workspace,
-                                         cudaStream_t stream) {
+cudaError_t gtp::rt::cuda::attentionGrad(
+    const AttentionShape &s, const Tensor &dout, const Tensor &q,
+    const Tensor &k, const Tensor &v, const Tensor &out, const float *lse,
+    const Tensor &dq, const Tensor &dk, const Tensor &dv, const int32_t *starts,
+    float *workspace, cudaStream_t stream) {
   return withType(q.type, [&](auto zero) {
     using T = decltype(zero);
     cudaError_t error =

@@ -1,6 +1,8 @@
 //===- Elementwise.cu - Activations, sums, casts, rope --------------------===//
 
-#include "Device.cuh"
+#include "Vector.cuh"
+
+#include <algorithm>
 
 using namespace gtp::rt::cuda;
 
@@ -23,12 +25,15 @@ __device__ float apply(float x, float factor) {
     return factor * x;
 }
 
+/// A quotient to 2 units in the last place; a large divisor gives 0.
+__device__ float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
+
 template <Binary op>
 __device__ float apply(float a, float b, float factor) {
   if constexpr (op == Binary::Mul) {
     return a * b;
   } else if constexpr (op == Binary::Swiglu) {
-    return a / (1.0f + expf(-a)) * b;
+    return a * sigmoid(a) * b;
   } else if constexpr (op == Binary::GeluExactGrad) {
     float density = kInverseRootTwoPi * expf(-0.5f * b * b);
     return a * (0.5f * (1.0f + erff(b * kRootHalf)) + b * density);
@@ -43,43 +48,94 @@ __device__ float apply(float a, float b, float factor) {
 }
 
 template <Unary op, typename T>
-__global__ void unaryKernel(View<const T> x, View<T> y, uint64_t rows,
-                            uint64_t columns, float factor) {
-  GTP_FOR_EACH_ELEMENT(row, rows, i, columns)
-  y.row(row)[i] = fromFloat<T>(apply<op>(toFloat(x.row(row)[i]), factor));
-}
+struct UnaryBody : PackBody {
+  View<const T> x;
+  View<T> y;
+  float factor;
 
-template <typename From, typename To, typename Sum>
-__global__ void castKernel(View<const From> x, View<To> y, uint64_t rows,
-                           uint64_t columns, bool add) {
-  GTP_FOR_EACH_ELEMENT(row, rows, i, columns) {
-    To *out = y.row(row) + i;
-    auto value = static_cast<Sum>(x.row(row)[i]);
-    *out = static_cast<To>(add ? static_cast<Sum>(*out) + value : value);
+  UnaryBody(const Tensor &x, const Tensor &y, float factor)
+      : x(x), y(y), factor(factor) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t i) const {
+    float values[kWidth];
+    widen(x.row(row) + i, values);
+#pragma unroll
+    for (float &value : values)
+      value = apply<op>(value, factor);
+    narrow(y.row(row) + i, values);
   }
-}
+};
+
+template <typename From, typename To>
+struct CastBody : PackBody {
+  /// Of either, the wider.
+  using Sum =
+      std::conditional_t<std::is_same_v<From, double>, double, SumOf<To>>;
+  View<const From> x;
+  View<To> y;
+  bool add;
+
+  CastBody(const Tensor &x, const Tensor &y) : x(x), y(y), add(y.add) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t i) const {
+    Sum values[kWidth], sums[kWidth];
+    widen(x.row(row) + i, values);
+    if (add) {
+      widen(y.row(row) + i, sums);
+#pragma unroll
+      for (unsigned k = 0; k < kWidth; ++k)
+        values[k] = sums[k] + values[k];
+    }
+    narrow(y.row(row) + i, values);
+  }
+};
 
 template <Binary op, typename T>
-__global__ void binaryKernel(View<const T> a, View<const T> b, View<T> y,
-                             uint64_t rows, uint64_t columns, float factor) {
-  GTP_FOR_EACH_ELEMENT(row, rows, i, columns)
-  y.row(row)[i] = fromFloat<T>(
-      apply<op>(toFloat(a.row(row)[i]), toFloat(b.row(row)[i]), factor));
-}
+struct BinaryBody : PackBody {
+  View<const T> a, b;
+  View<T> y;
+  float factor;
+
+  BinaryBody(const Tensor &a, const Tensor &b, const Tensor &y, float factor)
+      : a(a), b(b), y(y), factor(factor) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t i) const {
+    float left[kWidth], right[kWidth];
+    widen(a.row(row) + i, left);
+    widen(b.row(row) + i, right);
+#pragma unroll
+    for (unsigned k = 0; k < kWidth; ++k)
+      left[k] = apply<op>(left[k], right[k], factor);
+    narrow(y.row(row) + i, left);
+  }
+};
 
 template <typename T>
-__global__ void swigluGradKernel(View<const T> dy, View<const T> gate,
-                                 View<const T> up, View<T> dgate, View<T> dup,
-                                 uint64_t rows, uint64_t columns) {
-  GTP_FOR_EACH_ELEMENT(row, rows, i, columns) {
+struct SwigluGradBody : PackBody {
+  View<const T> dy, gate, up;
+  View<T> dgate, dup;
+
+  SwigluGradBody(const Tensor &dy, const Tensor &gate, const Tensor &up,
+                 const Tensor &dgate, const Tensor &dup)
+      : dy(dy), gate(gate), up(up), dgate(dgate), dup(dup) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t i) const {
     // Both results may replace an input: read all first.
-    float grad = toFloat(dy.row(row)[i]), g = toFloat(gate.row(row)[i]);
-    float u = toFloat(up.row(row)[i]);
-    float s = 1.0f / (1.0f + expf(-g));
-    dgate.row(row)[i] = fromFloat<T>(grad * u * s * (1.0f + g * (1.0f - s)));
-    dup.row(row)[i] = fromFloat<T>(grad * g * s);
+    float grad[kWidth], g[kWidth], u[kWidth];
+    widen(dy.row(row) + i, grad);
+    widen(gate.row(row) + i, g);
+    widen(up.row(row) + i, u);
+#pragma unroll
+    for (unsigned k = 0; k < kWidth; ++k) {
+      float s = sigmoid(g[k]);
+      float d = grad[k] * u[k] * s * (1.0f + g[k] * (1.0f - s));
+      u[k] = grad[k] * g[k] * s;
+      g[k] = d;
+    }
+    narrow(dgate.row(row) + i, g);
+    narrow(dup.row(row) + i, u);
   }
-}
+};
 
 struct Addends {
   const void *data[kMostAddends];
@@ -87,51 +143,95 @@ struct Addends {
   unsigned count;
 };
 
-template <typename T, typename Sum>
-__global__ void addKernel(Addends inputs, View<T> out, uint64_t rows,
-                          uint64_t columns, bool add) {
-  GTP_FOR_EACH_ELEMENT(row, rows, i, columns) {
-    auto term = [&](unsigned n) {
-      return static_cast<Sum>(
-          static_cast<const T *>(inputs.data[n])[row * inputs.pitch[n] + i]);
-    };
+template <typename T>
+struct AddBody : PackBody {
+  Addends inputs;
+  View<T> out;
+  bool add;
+
+  AddBody(const Addends &inputs, const Tensor &out)
+      : inputs(inputs), out(out), add(out.add) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t i) const {
     T *to = out.row(row) + i;
-    Sum sum = add ? static_cast<Sum>(*to) + term(0) : term(0);
-    for (unsigned n = 1; n < inputs.count; ++n)
-      sum += term(n);
-    *to = static_cast<T>(sum);
-  }
-}
-
-template <typename T>
-__global__ void fillKernel(View<T> out, uint64_t rows, uint64_t columns,
-                           T value) {
-  GTP_FOR_EACH_ELEMENT(row, rows, i, columns)
-  out.row(row)[i] = value;
-}
-
-template <typename T>
-__global__ void ropeKernel(View<const T> x, View<T> y, const float *cosines,
-                           const float *sines, uint64_t rows, uint64_t columns,
-                           Positions positions, uint64_t head, uint64_t half,
-                           float sign) {
-  // A column is a pair of features, or one that stays.
-  const uint64_t pairs = head - half, perRow = columns / head * pairs;
-  GTP_FOR_EACH_ELEMENT(row, rows, column, perRow) {
-    uint64_t start = column / pairs * head, i = column % pairs;
-    const T *in = x.row(row) + start;
-    T *out = y.row(row) + start;
-    if (i >= half) {
-      out[i + half] = in[i + half];
-      continue;
+    auto term = [&](unsigned n) {
+      return loadPack<T, kWidth>(static_cast<const T *>(inputs.data[n]) +
+                                 row * inputs.pitch[n] + i);
+    };
+    // The next term is on its way while one is added.
+    unsigned n = !add;
+    Pack<T, kWidth> pack = add ? loadPack<T, kWidth>(to) : term(0), next;
+    if (n < inputs.count)
+      next = term(n);
+    SumOf<T> sum[kWidth];
+#pragma unroll
+    for (unsigned k = 0; k < kWidth; ++k)
+      sum[k] = toSum(pack.values[k]);
+    for (; n < inputs.count; ++n) {
+      pack = next;
+      if (n + 1 < inputs.count)
+        next = term(n + 1);
+#pragma unroll
+      for (unsigned k = 0; k < kWidth; ++k)
+        sum[k] += toSum(pack.values[k]);
     }
-    uint64_t at = positionOf(positions, row) * half + i;
-    float low = toFloat(in[i]), high = toFloat(in[i + half]);
-    float cosine = cosines[at], sine = sign * sines[at];
-    out[i] = fromFloat<T>(low * cosine - high * sine);
-    out[i + half] = fromFloat<T>(high * cosine + low * sine);
+    narrow(to, sum);
   }
-}
+};
+
+template <typename T>
+struct FillBody : PackBody {
+  View<T> out;
+  T value;
+
+  FillBody(const Tensor &out, T value) : out(out), value(value) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t i) const {
+    Pack<T, kWidth> pack;
+#pragma unroll
+    for (T &each : pack.values)
+      each = value;
+    storePack<T, kWidth>(out.row(row) + i, pack);
+  }
+};
+
+/// A column is a pair of features, or one that stays.
+template <typename T>
+struct RopeBody : PackBody {
+  View<const T> x;
+  View<T> y;
+  const float *cosines, *sines;
+  Positions positions;
+  uint32_t head, half;
+  float sign;
+
+  RopeBody(const Tensor &x, const Tensor &y) : x(x), y(y) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t column) const {
+    const uint32_t pairs = head - half, which = uint32_t(column) / pairs;
+    const uint32_t i = uint32_t(column) - which * pairs, start = which * head;
+    const T *in = x.row(row) + start + i;
+    T *out = y.row(row) + start + i;
+    if (i >= half) {
+      storePack<T, kWidth>(out + half, loadPack<T, kWidth>(in + half));
+      return;
+    }
+    float low[kWidth], high[kWidth], cosine[kWidth], sine[kWidth];
+    widen(in, low);
+    widen(in + half, high);
+    const uint64_t at = positionOf(positions, row) * half + i;
+    widen(cosines + at, cosine);
+    widen(sines + at, sine);
+#pragma unroll
+    for (unsigned k = 0; k < kWidth; ++k) {
+      float s = sign * sine[k], turned = low[k] * cosine[k] - high[k] * s;
+      high[k] = high[k] * cosine[k] + low[k] * s;
+      low[k] = turned;
+    }
+    narrow(out, low);
+    narrow(out + half, high);
+  }
+};
 
 /// A warp has a row, and 32 tokens of it at a time.
 __global__ void documentStartsKernel(const int32_t *tokens, int32_t *starts,
@@ -158,88 +258,51 @@ __global__ void documentStartsKernel(const int32_t *tokens, int32_t *starts,
   }
 }
 
-/// Rows and columns of a loop over all tensors: one row where none has a gap.
-struct Extent {
-  uint64_t rows, columns;
+/// Whether the tensors can be moved in packs of `width`.
+template <typename... Tensors>
+bool allMove(unsigned width, const Tensors &...tensors) {
+  return (movesPacks(tensors, width) && ...);
+}
 
-  template <typename... Tensors>
-  explicit Extent(const Tensor &first, const Tensors &...others)
-      : rows(first.rows), columns(first.columns) {
-    bool dense = (first.pitch == columns) && ((others.pitch == columns) && ...);
-    if (dense) {
-      columns *= rows;
-      rows = 1;
-    }
-  }
-};
+/// Packs that a thread does.
+constexpr unsigned kEach = 2;
 
 template <Unary op>
 cudaError_t launchUnary(const Tensor &x, const Tensor &y, float factor,
                         cudaStream_t stream) {
-  Extent e(x, y);
-  Grid grid(e.rows, e.columns);
   return withType(x.type, [&](auto zero) {
     using T = decltype(zero);
-    unaryKernel<op, T><<<grid.blocks, grid.threads, 0, stream>>>(
-        View<const T>(x), View<T>(y), e.rows, e.columns, factor);
-    return cudaGetLastError();
+    constexpr unsigned kWidth = kWidthOf<T>;
+    return eachPack<kWidth>(UnaryBody<op, T>(x, y, factor), Extent(x, y),
+                            allMove(kWidth, x, y), kEach, stream);
   });
 }
 
 template <Binary op>
 cudaError_t launchBinary(const Tensor &a, const Tensor &b, const Tensor &y,
                          float factor, cudaStream_t stream) {
-  Extent e(a, b, y);
-  Grid grid(e.rows, e.columns);
   return withType(a.type, [&](auto zero) {
     using T = decltype(zero);
-    binaryKernel<op, T><<<grid.blocks, grid.threads, 0, stream>>>(
-        View<const T>(a), View<const T>(b), View<T>(y), e.rows, e.columns,
-        factor);
-    return cudaGetLastError();
+    constexpr unsigned kWidth = kWidthOf<T>;
+    return eachPack<kWidth>(BinaryBody<op, T>(a, b, y, factor), Extent(a, b, y),
+                            allMove(kWidth, a, b, y), kEach, stream);
   });
 }
 
-template <typename From, typename To, typename Sum>
-cudaError_t launchCast(const Tensor &x, const Tensor &y, cudaStream_t stream) {
-  Extent e(x, y);
-  Grid grid(e.rows, e.columns);
-  castKernel<From, To, Sum><<<grid.blocks, grid.threads, 0, stream>>>(
-      View<const From>(x), View<To>(y), e.rows, e.columns, y.add);
-  return cudaGetLastError();
-}
-
-template <typename From>
-cudaError_t castFrom(const Tensor &x, const Tensor &y, cudaStream_t stream) {
-  constexpr bool wide = std::is_same_v<From, double>;
-  using Narrow = std::conditional_t<wide, double, float>;
-  switch (y.type) {
-  case Element::F32:
-    return launchCast<From, float, Narrow>(x, y, stream);
-  case Element::BF16:
-    return launchCast<From, bf16, Narrow>(x, y, stream);
-  default:
-    return launchCast<From, double, double>(x, y, stream);
-  }
-}
-
-template <typename T, typename Sum>
-cudaError_t launchAdd(const Addends &inputs, const Tensor &out, Extent e,
-                      cudaStream_t stream) {
-  Grid grid(e.rows, e.columns);
-  addKernel<T, Sum><<<grid.blocks, grid.threads, 0, stream>>>(
-      inputs, View<T>(out), e.rows, e.columns, out.add);
-  return cudaGetLastError();
+/// Calls f(T()) with the C++ type of `type`, of float64 too.
+template <typename F>
+cudaError_t withWideType(Element type, F f) {
+  return type == Element::F64 ? f(double()) : withType(type, f);
 }
 
 template <typename T>
 cudaError_t launchFill(const Tensor &out, uint64_t pattern,
                        cudaStream_t stream) {
-  Extent e(out);
-  Grid grid(e.rows, e.columns);
-  fillKernel<T><<<grid.blocks, grid.threads, 0, stream>>>(
-      View<T>(out), e.rows, e.columns, static_cast<T>(pattern));
-  return cudaGetLastError();
+  constexpr unsigned kWidth = kWidthOf<T>;
+  bool wide =
+      movesPacks(out.data, out.rows > 1 ? out.pitch : 0, sizeof(T), kWidth);
+  return eachPack<kWidth>(FillBody<T>(out, static_cast<T>(pattern)),
+                          Extent(out), wide, kEach, stream);
 }
 
 } // namespace
@@ -248,14 +311,16 @@ cudaError_t gtp::rt::cuda::unary(Unary op, const Tensor &x, const Tensor &y,
                                  float factor, cudaStream_t stream) {
   switch (op) {
   case Unary::Copy:
-    switch (x.type) {
-    case Element::F32:
-      return castFrom<float>(x, y, stream);
-    case Element::BF16:
-      return castFrom<bf16>(x, y, stream);
-    default:
-      return castFrom<double>(x, y, stream);
-    }
+    return withWideType(x.type, [&](auto from) {
+      return withWideType(y.type, [&](auto to) {
+        using From = decltype(from);
+        using To = decltype(to);
+        // Of the wider type 16 bytes.
+        constexpr unsigned kWidth = 16 / std::max(sizeof(From), sizeof(To));
+        return eachPack<kWidth>(CastBody<From, To>(x, y), Extent(x, y),
+                                allMove(kWidth, x, y), kEach, stream);
+      });
+    });
   case Unary::GeluExact:
     return launchUnary<Unary::GeluExact>(x, y, factor, stream);
   case Unary::GeluTanh:
@@ -289,14 +354,13 @@ cudaError_t gtp::rt::cuda::binary(Binary op, const Tensor &a, const Tensor &b,
 cudaError_t gtp::rt::cuda::swigluGrad(const Tensor &dy, const Tensor &gate,
                                       const Tensor &up, const Tensor &dgate,
                                       const Tensor &dup, cudaStream_t stream) {
-  Extent e(dy, gate, up, dgate, dup);
-  Grid grid(e.rows, e.columns);
   return withType(dy.type, [&](auto zero) {
     using T = decltype(zero);
-    swigluGradKernel<T><<<grid.blocks, grid.threads, 0, stream>>>(
-        View<const T>(dy), View<const T>(gate), View<const T>(up),
-        View<T>(dgate), View<T>(dup), e.rows, e.columns);
-    return cudaGetLastError();
+    constexpr unsigned kWidth = kWidthOf<T>;
+    return eachPack<kWidth>(SwigluGradBody<T>(dy, gate, up, dgate, dup),
+                            Extent(dy, gate, up, dgate, dup),
+                            allMove(kWidth, dy, gate, up, dgate, dup), kEach,
+                            stream);
   });
 }
 
@@ -304,21 +368,22 @@ cudaError_t gtp::rt::cuda::addAll(const Tensor *inputs, size_t count,
                                   const Tensor &out, cudaStream_t stream) {
   Addends addends;
   addends.count = static_cast<unsigned>(count);
-  Extent e(out);
+  Extent extent(out);
   for (size_t i = 0; i < count; ++i) {
     addends.data[i] = inputs[i].data;
     addends.pitch[i] = inputs[i].pitch;
     if (inputs[i].pitch != out.columns)
-      e.rows = out.rows, e.columns = out.columns;
+      extent.rows = out.rows, extent.columns = out.columns;
   }
-  switch (out.type) {
-  case Element::F32:
-    return launchAdd<float, float>(addends, out, e, stream);
-  case Element::BF16:
-    return launchAdd<bf16, float>(addends, out, e, stream);
-  default:
-    return launchAdd<double, double>(addends, out, e, stream);
-  }
+  return withWideType(out.type, [&](auto zero) {
+    using T = decltype(zero);
+    constexpr unsigned kWidth = kWidthOf<T>;
+    bool wide = movesPacks(out, kWidth);
+    for (size_t i = 0; i < count; ++i)
+      wide &= movesPacks(inputs[i], kWidth);
+    return eachPack<kWidth>(AddBody<T>(addends, out), extent, wide, kEach,
+                            stream);
+  });
 }
 
 cudaError_t gtp::rt::cuda::fillPattern(const Tensor &out, unsigned elementBytes,
@@ -340,13 +405,23 @@ cudaError_t gtp::rt::cuda::rope(const Tensor &x, const Tensor &y,
                                 const Positions &positions, uint64_t head,
                                 uint64_t half, bool inverse,
                                 cudaStream_t stream) {
-  Grid grid(x.rows, x.columns / head * (head - half));
   return withType(x.type, [&](auto zero) {
     using T = decltype(zero);
-    ropeKernel<T><<<grid.blocks, grid.threads, 0, stream>>>(
-        View<const T>(x), View<T>(y), cosines, sines, x.rows, x.columns,
-        positions, head, half, inverse ? -1.0f : 1.0f);
-    return cudaGetLastError();
+    constexpr unsigned kWidth = kWidthOf<T>;
+    RopeBody<T> body(x, y);
+    body.cosines = cosines;
+    body.sines = sines;
+    body.positions = positions;
+    body.head = static_cast<uint32_t>(head);
+    body.half = static_cast<uint32_t>(half);
+    body.sign = inverse ? -1.0f : 1.0f;
+    Extent extent(x);
+    extent.rows = x.rows;
+    extent.columns = x.columns / head * (head - half);
+    // A pack is of pairs of one head, or of what stays of it.
+    bool wide =
+        head % kWidth == 0 && half % kWidth == 0 && allMove(kWidth, x, y);
+    return eachPack<kWidth>(body, extent, wide, 1, stream);
   });
 }
 

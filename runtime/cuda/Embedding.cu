@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Columns.cuh"
 #include "Vector.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -42,13 +43,13 @@ __global__ void numberRows(uint32_t *rows, uint64_t count) {
 
 /// Block (i, part): if sorted position i is the first of its id, the sum of
 /// that id's rows, a part of the columns.
-template <typename T, typename G>
-__global__ void sumIds(View<const T> dy, const int32_t *ids,
-                       const uint32_t *order, View<G> dtable,
-                       uint64_t tableRows, uint64_t rows, uint64_t columns,
-                       bool add, Fault *fault) {
+template <typename T, typename G, unsigned kWidth>
+__global__ void __launch_bounds__(kThreads)
+    sumIds(View<const T> dy, const int32_t *ids, const uint32_t *order,
+           View<G> dtable, uint64_t tableRows, uint64_t rows, uint64_t columns,
+           bool add, Fault *fault) {
   for (uint64_t i = blockIdx.x; i < rows; i += gridDim.x) {
-    int32_t id = ids[i];
+    const int32_t id = ids[i];
     if (i > 0 && ids[i - 1] == id)
       continue;
     if (id < 0 || static_cast<uint64_t>(id) >= tableRows) {
@@ -56,26 +57,53 @@ __global__ void sumIds(View<const T> dy, const int32_t *ids,
         report(fault, Fault::BadId, id, order[i], tableRows);
       continue;
     }
+    // How many there are, before they are read: then many are on the way at
+    // once.
+    uint64_t count = 1;
+    for (int same = int(kThreads); same == int(kThreads);
+         count += static_cast<uint64_t>(same)) {
+      uint64_t next = i + count + threadIdx.x;
+      same = __syncthreads_count(next < rows && ids[next] == id);
+    }
     G *out = dtable.row(static_cast<uint64_t>(id));
-    for (uint64_t c = uint64_t(blockIdx.y) * kThreads + threadIdx.x;
-         c < columns; c += uint64_t(gridDim.y) * kThreads) {
-      float sum = add ? toFloat(out[c]) : 0.0f;
-      for (uint64_t j = i; j < rows && ids[j] == id; ++j)
-        sum += toFloat(dy.row(order[j])[c]);
-      out[c] = fromFloat<G>(sum);
+    for (uint64_t c = (uint64_t(blockIdx.y) * kThreads + threadIdx.x) * kWidth;
+         c < columns; c += uint64_t(gridDim.y) * kThreads * kWidth) {
+      float sum[kWidth] = {};
+      if (add)
+        widen(out + c, sum);
+#pragma unroll 8
+      for (uint64_t j = 0; j < count; ++j) {
+        float next[kWidth];
+        widen(dy.row(order[i + j]) + c, next);
+#pragma unroll
+        for (unsigned k = 0; k < kWidth; ++k)
+          sum[k] += next[k];
+      }
+      narrow(out + c, sum);
     }
   }
 }
 
 template <typename T>
-__global__ void addRowsKernel(View<const T> x, View<const T> table, View<T> y,
-                              uint64_t rows, uint64_t columns,
-                              Positions positions) {
-  GTP_FOR_EACH_ELEMENT(row, rows, i, columns)
-  y.row(row)[i] =
-      fromFloat<T>(toFloat(x.row(row)[i]) +
-                   toFloat(table.row(positionOf(positions, row))[i]));
-}
+struct AddRowsBody : PackBody {
+  View<const T> x, table;
+  View<T> y;
+  Positions positions;
+
+  AddRowsBody(const Tensor &x, const Tensor &table, const Tensor &y,
+              const Positions &positions)
+      : x(x), table(table), y(y), positions(positions) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t i) const {
+    float values[kWidth], terms[kWidth];
+    widen(x.row(row) + i, values);
+    widen(table.row(positionOf(positions, row)) + i, terms);
+#pragma unroll
+    for (unsigned k = 0; k < kWidth; ++k)
+      values[k] += terms[k];
+    narrow(y.row(row) + i, values);
+  }
+};
 
 __global__ void positionsKernel(Positions positions, int32_t *ids,
                                 uint64_t rows) {
@@ -182,9 +210,13 @@ cudaError_t gtp::rt::cuda::embeddingGrad(const Tensor &dy, const int32_t *ids,
     return cudaErrorMemoryAllocation;
   auto rowBlocks = static_cast<unsigned>((dy.rows + 255) / 256);
   numberRows<<<rowBlocks, 256, 0, stream>>>(space.rowsIn, dy.rows);
+  // Ids that are outside the table may come in any order.
+  int bits = 1;
+  while (bits < 32 && dtable.rows >> bits)
+    ++bits;
   cudaError_t error = cub::DeviceRadixSort::SortPairs(
       space.temporary, space.temporaryBytes, ids, space.ids, space.rowsIn,
-      space.rowsOut, static_cast<int64_t>(dy.rows), 0, 32, stream);
+      space.rowsOut, static_cast<int64_t>(dy.rows), 0, bits, stream);
   if (error != cudaSuccess)
     return error;
   return withType(dy.type, [&](auto zero) {
@@ -197,10 +229,15 @@ cudaError_t gtp::rt::cuda::embeddingGrad(const Tensor &dy, const int32_t *ids,
         if (cleared != cudaSuccess)
           return cleared;
       }
-      uint64_t parts = (dy.columns + kThreads - 1) / kThreads;
+      constexpr unsigned kWidth = kWidthOf<T>;
+      const bool wide = dy.columns % kWidth == 0 && movesPacks(dy, kWidth) &&
+                        movesPacks(dtable, kWidth);
+      const uint64_t taken = kThreads * (wide ? kWidth : 1);
+      uint64_t parts = (dy.columns + taken - 1) / taken;
       dim3 blocks(static_cast<unsigned>(dy.rows < 65536 ? dy.rows : 65536),
                   static_cast<unsigned>(parts < 64 ? parts : 64));
-      sumIds<T, G><<<blocks, kThreads, 0, stream>>>(
+      (wide ? sumIds<T, G, kWidth>
+            : sumIds<T, G, 1>)<<<blocks, kThreads, 0, stream>>>(
           View<const T>(dy), space.ids, space.rowsOut, View<G>(dtable),
           dtable.rows, dy.rows, dy.columns, dtable.add, fault);
       return cudaGetLastError();
@@ -211,13 +248,17 @@ cudaError_t gtp::rt::cuda::embeddingGrad(const Tensor &dy, const int32_t *ids,
 cudaError_t gtp::rt::cuda::addRows(const Tensor &x, const Tensor &table,
                                    const Tensor &y, const Positions &positions,
                                    cudaStream_t stream) {
-  Grid grid(x.rows, x.columns);
   return withType(x.type, [&](auto zero) {
     using T = decltype(zero);
-    addRowsKernel<T><<<grid.blocks, grid.threads, 0, stream>>>(
-        View<const T>(x), View<const T>(table), View<T>(y), x.rows, x.columns,
-        positions);
-    return cudaGetLastError();
+    constexpr unsigned kWidth = kWidthOf<T>;
+    // Positions are of rows.
+    Extent extent(x);
+    extent.rows = x.rows;
+    extent.columns = x.columns;
+    return eachPack<kWidth>(AddRowsBody<T>(x, table, y, positions), extent,
+                            movesPacks(x, kWidth) && movesPacks(y, kWidth) &&
+                                movesPacks(table, kWidth),
+                            1, stream);
   });
 }
 
@@ -243,6 +284,9 @@ cudaError_t gtp::rt::cuda::sumRows(const Tensor &dy, const Tensor &table,
   Grid finish(table.rows, table.columns);
   return withType(table.type, [&](auto zero) {
     using G = decltype(zero);
+    if (table.rows == 1)
+      return sumColumns(workspace, chunks, table.columns,
+                        static_cast<G *>(table.data), table.add, stream);
     finishRows<G><<<finish.blocks, finish.threads, 0, stream>>>(
         workspace, chunks, View<G>(table), table.rows, table.columns, period,
         table.add);

@@ -1,12 +1,16 @@
 //===- Norm.cu - rms_norm, layer_norm and their gradients -----------------===//
 //
-// A block takes whole groups of features. The gradient of the weight is summed
-// in two stages: a row of sums a block in shared memory, then the rows in
-// order.
+// The gradient of the weight is summed in two stages: a row of sums a block, or
+// a warp, then the rows. Groups that registers hold are in NormRows.cu; here a
+// block reads others as often as it needs them and keeps the sums in shared
+// memory.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Device.cuh"
+#include "Columns.cuh"
+#include "NormRows.cuh"
+
+#include <algorithm>
 
 using namespace gtp::rt::cuda;
 
@@ -95,16 +99,25 @@ __global__ void normGradKernel(NormShape shape, View<const T> dy,
     partials[blockIdx.x * shape.group + i] = sums[i];
 }
 
-template <typename T>
-__global__ void sumPartials(const float *partials, uint64_t blocks,
-                            uint64_t columns, T *out, bool add) {
-  uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= columns)
-    return;
-  double sum = add ? toFloat(out[i]) : 0.0;
-  for (uint64_t block = 0; block < blocks; ++block)
-    sum += partials[block * columns + i];
-  out[i] = fromFloat<T>(static_cast<float>(sum));
+cudaError_t normGradAny(const NormShape &shape, const Tensor &dy,
+                        const Tensor &x, const void *weight, const Tensor &dx,
+                        float *partials, uint64_t &parts, cudaStream_t stream) {
+  uint64_t groups = x.columns / shape.group, items = x.rows * groups;
+  parts = items < kGradBlocks ? items : kGradBlocks;
+  auto bytes = static_cast<int>(shape.group * sizeof(float));
+  return withType(x.type, [&](auto zero) {
+    using T = decltype(zero);
+    cudaError_t set = cudaFuncSetAttribute(
+        normGradKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (set != cudaSuccess)
+      return set;
+    normGradKernel<T>
+        <<<static_cast<unsigned>(parts), kThreads, size_t(bytes), stream>>>(
+            shape, View<const T>(dy), View<const T>(x),
+            static_cast<const T *>(weight), View<T>(dx), x.rows, groups,
+            partials);
+    return cudaGetLastError();
+  });
 }
 
 } // namespace
@@ -112,6 +125,8 @@ __global__ void sumPartials(const float *partials, uint64_t blocks,
 cudaError_t gtp::rt::cuda::norm(const NormShape &shape, const Tensor &x,
                                 const void *weight, const Tensor &y,
                                 cudaStream_t stream) {
+  if (holdsRows(shape, weight, x, y))
+    return normRows(shape, x, weight, y, stream);
   uint64_t groups = x.columns / shape.group, items = x.rows * groups;
   auto blocks = static_cast<unsigned>(items < 65536 ? items : 65536);
   return withType(x.type, [&](auto zero) {
@@ -124,7 +139,7 @@ cudaError_t gtp::rt::cuda::norm(const NormShape &shape, const Tensor &x,
 }
 
 uint64_t gtp::rt::cuda::normGradWorkspace(uint64_t, uint64_t group) {
-  return kGradBlocks * group * sizeof(float);
+  return std::max(kGradBlocks, mostGradTeams(group)) * group * sizeof(float);
 }
 
 bool gtp::rt::cuda::normGradFits(uint64_t group) {
@@ -135,30 +150,16 @@ cudaError_t gtp::rt::cuda::normGrad(const NormShape &shape, const Tensor &dy,
                                     const Tensor &x, const void *weight,
                                     const Tensor &dx, const Tensor &dweight,
                                     float *workspace, cudaStream_t stream) {
-  uint64_t groups = x.columns / shape.group, items = x.rows * groups;
-  uint64_t blocks = items < kGradBlocks ? items : kGradBlocks;
-  auto bytes = static_cast<int>(shape.group * sizeof(float));
-  cudaError_t error = withType(x.type, [&](auto zero) {
-    using T = decltype(zero);
-    cudaError_t set = cudaFuncSetAttribute(
-        normGradKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    if (set != cudaSuccess)
-      return set;
-    normGradKernel<T>
-        <<<static_cast<unsigned>(blocks), kThreads, size_t(bytes), stream>>>(
-            shape, View<const T>(dy), View<const T>(x),
-            static_cast<const T *>(weight), View<T>(dx), x.rows, groups,
-            workspace);
-    return cudaGetLastError();
-  });
+  uint64_t parts = 0;
+  cudaError_t error =
+      holdsRows(shape, weight, x, dy) && holdsRows(shape, weight, x, dx)
+          ? normGradRows(shape, dy, x, weight, dx, workspace, parts, stream)
+          : normGradAny(shape, dy, x, weight, dx, workspace, parts, stream);
   if (error != cudaSuccess || !dweight.data)
     return error;
   return withType(dweight.type, [&](auto zero) {
     using T = decltype(zero);
-    sumPartials<T>
-        <<<static_cast<unsigned>((shape.group + 127) / 128), 128, 0, stream>>>(
-            workspace, blocks, shape.group, static_cast<T *>(dweight.data),
-            dweight.add);
-    return cudaGetLastError();
+    return sumColumns(workspace, parts, shape.group,
+                      static_cast<T *>(dweight.data), dweight.add, stream);
   });
 }

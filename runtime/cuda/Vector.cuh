@@ -128,22 +128,24 @@ __global__ void __launch_bounds__(256)
 template <unsigned kWidth, typename Body>
 cudaError_t eachPack(const Body &body, const Extent &extent, bool wide,
                      unsigned each, cudaStream_t stream) {
-  constexpr uint64_t kThreads = 256, kMostBlocks = uint64_t(1) << 30;
+  constexpr uint64_t kMostBlocks = uint64_t(1) << 30;
   const uint64_t width = wide ? kWidth : 1;
   uint64_t packs = (extent.columns + width - 1) / width;
-  // Short rows, and few of them, shall not leave multiprocessors idle.
-  uint64_t x = (packs + kThreads * each - 1) / (kThreads * each);
+  // Short rows, and few of them, shall not leave threads idle.
+  const auto threads =
+      static_cast<unsigned>(packs < 256 ? (packs + 31) / 32 * 32 : 256);
+  uint64_t x = (packs + threads * each - 1) / (threads * each);
   if (x * extent.rows < 1024)
-    x = (packs + kThreads - 1) / kThreads;
+    x = (packs + threads - 1) / threads;
   uint64_t y = extent.rows < 65535 ? extent.rows : 65535;
   dim3 blocks(static_cast<unsigned>(x < kMostBlocks ? x : kMostBlocks),
               static_cast<unsigned>(y));
   if (wide)
     eachPackKernel<kWidth, Body>
-        <<<blocks, kThreads, 0, stream>>>(body, extent.rows, extent.columns);
+        <<<blocks, threads, 0, stream>>>(body, extent.rows, extent.columns);
   else
     eachPackKernel<1, Body>
-        <<<blocks, kThreads, 0, stream>>>(body, extent.rows, extent.columns);
+        <<<blocks, threads, 0, stream>>>(body, extent.rows, extent.columns);
   return cudaGetLastError();
 }
 

@@ -1,0 +1,297 @@
+//===- NormRows.cu - Norms of rows that registers hold --------------------===//
+//
+// A team of threads, a warp or a block, has a group of features at a time,
+// reads it once, in packs of 16 bytes, and keeps it. A team of the gradient
+// keeps the sums of its columns too, over all groups that it has.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NormRows.cuh"
+
+#include "Vector.cuh"
+
+using namespace gtp::rt::cuda;
+
+namespace {
+
+constexpr unsigned threadsOf(unsigned lanes) {
+  return lanes < 256 ? 256 : lanes;
+}
+
+/// Threads of the gradient that a multiprocessor runs at once.
+constexpr unsigned kGradThreads = 1024;
+/// Blocks of the gradient; fixed, since it is the order of the sum: as many as
+/// run at once on the 132 multiprocessors of an H200.
+constexpr uint64_t gradBlocks(unsigned lanes) {
+  return 132 * kGradThreads / threadsOf(lanes);
+}
+
+/// How many lanes a team has and packs a lane.
+template <unsigned kLanesOf, unsigned kPacksOf>
+struct Holding {
+  static constexpr unsigned kLanes = kLanesOf, kPacks = kPacksOf;
+};
+
+/// Calls f with the first that holds `packs` packs, or the last.
+template <typename First, typename... Rest, typename F>
+cudaError_t withHolding(uint64_t packs, F f) {
+  if constexpr (sizeof...(Rest) > 0)
+    if (packs > First::kLanes * First::kPacks)
+      return withHolding<Rest...>(packs, f);
+  return f(First());
+}
+constexpr uint64_t kMostPacks = 4096;
+constexpr uint64_t kMostPacksOfAWarp = 64; ///< of the gradient
+
+/// Of sums over a team of kLanes threads. All threads of the team call.
+template <unsigned kLanes>
+class Team {
+public:
+  /// `shared` holds 2 * 3 * 32 floats.
+  __device__ explicit Team(float *shared) : shared(shared) {}
+
+  static constexpr unsigned kTeams = threadsOf(kLanes) / kLanes;
+  __device__ static unsigned lane() { return threadIdx.x % kLanes; }
+  __device__ static uint64_t number() {
+    return uint64_t(blockIdx.x) * kTeams + threadIdx.x / kLanes;
+  }
+  __device__ static uint64_t count() { return uint64_t(gridDim.x) * kTeams; }
+
+  /// The sums of up to three values, the same in all threads, in a fixed order.
+  template <unsigned kCount>
+  __device__ void sum(float (&values)[kCount]) {
+#pragma unroll
+    for (unsigned n = 0; n < kCount; ++n)
+      for (int offset = 16; offset > 0; offset /= 2)
+        values[n] += __shfl_xor_sync(~0u, values[n], offset);
+    if constexpr (kLanes > 32) {
+      constexpr unsigned kWarps = kLanes / 32;
+      // A thread that is behind may still read what the last sum left: the next
+      // one goes beside it.
+      float *place = shared + odd * 3 * 32;
+      odd ^= 1;
+      if (threadIdx.x % 32 == 0)
+        for (unsigned n = 0; n < kCount; ++n)
+          place[n * 32 + threadIdx.x / 32] = values[n];
+      __syncthreads();
+#pragma unroll
+      for (unsigned n = 0; n < kCount; ++n) {
+        values[n] = 0;
+        for (unsigned warp = 0; warp < kWarps; ++warp)
+          values[n] += place[n * 32 + warp];
+      }
+    }
+  }
+
+private:
+  float *shared;
+  unsigned odd = 0;
+};
+
+/// What a thread has of a group.
+template <typename T, unsigned kLanes, unsigned kPacks>
+struct Held {
+  static constexpr unsigned kWidth = kWidthOf<T>;
+  Pack<T, kWidth> packs[kPacks];
+
+  /// First feature of pack k.
+  __device__ static uint32_t at(unsigned k) {
+    return (Team<kLanes>::lane() + k * kLanes) * kWidth;
+  }
+  __device__ void load(const T *from, uint32_t group) {
+#pragma unroll
+    for (unsigned k = 0; k < kPacks; ++k)
+      if (at(k) < group)
+        packs[k] = loadPack<T, kWidth>(from + at(k));
+  }
+  __device__ float value(unsigned k, unsigned i) const {
+    return toFloat(packs[k].values[i]);
+  }
+  /// f(k, i) of every value that is of the group.
+  template <typename F>
+  __device__ static void each(uint32_t group, F f) {
+#pragma unroll
+    for (unsigned k = 0; k < kPacks; ++k)
+      if (at(k) < group)
+#pragma unroll
+        for (unsigned i = 0; i < kWidth; ++i)
+          f(k, i);
+  }
+};
+
+template <typename T, unsigned kLanes, unsigned kPacks>
+__global__ void __launch_bounds__(threadsOf(kLanes))
+    normKernel(NormShape shape, View<const T> x, const T *weight, View<T> y,
+               uint64_t items, uint32_t groups) {
+  using Values = Held<T, kLanes, kPacks>;
+  constexpr unsigned kWidth = Values::kWidth;
+  __shared__ float shared[2 * 3 * 32];
+  Team<kLanes> team(shared);
+  const auto group = static_cast<uint32_t>(shape.group);
+  const float share = 1.0f / static_cast<float>(group);
+  for (uint64_t item = team.number(); item < items; item += team.count()) {
+    uint64_t row = item / groups, start = item % groups * group;
+    Values in;
+    in.load(x.row(row) + start, group);
+    float mean = 0;
+    if (shape.centered) {
+      float sum[1] = {0};
+      Values::each(group,
+                   [&](unsigned k, unsigned i) { sum[0] += in.value(k, i); });
+      team.sum(sum);
+      mean = sum[0] * share;
+    }
+    float squares[1] = {0};
+    Values::each(group, [&](unsigned k, unsigned i) {
+      float d = in.value(k, i) - mean;
+      squares[0] += d * d;
+    });
+    team.sum(squares);
+    const float r = rsqrtf(squares[0] * share + shape.eps);
+    T *out = y.row(row) + start;
+#pragma unroll
+    for (unsigned k = 0; k < kPacks; ++k) {
+      if (Values::at(k) >= group)
+        continue;
+      float w[kWidth];
+      widen(weight + Values::at(k), w);
+#pragma unroll
+      for (unsigned i = 0; i < kWidth; ++i)
+        w[i] = (in.value(k, i) - mean) * r * (shape.unitOffset + w[i]);
+      narrow(out + Values::at(k), w);
+    }
+  }
+}
+
+template <typename T, unsigned kLanes, unsigned kPacks>
+__global__ void __launch_bounds__(threadsOf(kLanes),
+                                  kGradThreads / threadsOf(kLanes))
+    gradKernel(NormShape shape, View<const T> dy, View<const T> x,
+               const T *weight, View<T> dx, uint64_t items, uint32_t groups,
+               float *partials) {
+  using Values = Held<T, kLanes, kPacks>;
+  constexpr unsigned kWidth = Values::kWidth;
+  __shared__ float shared[2 * 3 * 32];
+  Team<kLanes> team(shared);
+  const auto group = static_cast<uint32_t>(shape.group);
+  const float share = 1.0f / static_cast<float>(group);
+  float sums[kPacks][kWidth] = {};
+  for (uint64_t item = team.number(); item < items; item += team.count()) {
+    uint64_t row = item / groups, start = item % groups * group;
+    Values in, grad, scale;
+    in.load(x.row(row) + start, group);
+    grad.load(dy.row(row) + start, group);
+    scale.load(weight, group);
+    auto slope = [&](unsigned k, unsigned i) {
+      return grad.value(k, i) * (shape.unitOffset + scale.value(k, i));
+    };
+    float mean = 0;
+    if (shape.centered) {
+      float sum[1] = {0};
+      Values::each(group,
+                   [&](unsigned k, unsigned i) { sum[0] += in.value(k, i); });
+      team.sum(sum);
+      mean = sum[0] * share;
+    }
+    // Of squares, slopes, and their products with x - mean.
+    float all[3] = {};
+    Values::each(group, [&](unsigned k, unsigned i) {
+      float d = in.value(k, i) - mean, h = slope(k, i);
+      all[0] += d * d;
+      all[1] += h;
+      all[2] += h * d;
+    });
+    team.sum(all);
+    const float r = rsqrtf(all[0] * share + shape.eps);
+    const float level = shape.centered ? all[1] * share : 0.0f;
+    const float inner = all[2] * share * r;
+    // The team has read all of dy's group before: dx may be dy.
+    T *out = dx.row(row) + start;
+#pragma unroll
+    for (unsigned k = 0; k < kPacks; ++k) {
+      if (Values::at(k) >= group)
+        continue;
+      float result[kWidth];
+#pragma unroll
+      for (unsigned i = 0; i < kWidth; ++i) {
+        float n = (in.value(k, i) - mean) * r;
+        sums[k][i] += grad.value(k, i) * n;
+        result[i] = r * (slope(k, i) - level - n * inner);
+      }
+      narrow(out + Values::at(k), result);
+    }
+  }
+#pragma unroll
+  for (unsigned k = 0; k < kPacks; ++k)
+    if (Values::at(k) < group)
+      narrow(partials + team.number() * group + Values::at(k), sums[k]);
+}
+
+} // namespace
+
+bool gtp::rt::cuda::holdsRows(const NormShape &shape, const void *weight,
+                              const Tensor &x, const Tensor &y) {
+  const uint64_t bytes = bytesOf(x.type);
+  const auto width = static_cast<unsigned>(16 / bytes);
+  return shape.group % width == 0 && shape.group <= kMostPacks * width &&
+         movesPacks(x, width) && movesPacks(y, width) &&
+         movesPacks(weight, 0, bytes, width);
+}
+
+cudaError_t gtp::rt::cuda::normRows(const NormShape &shape, const Tensor &x,
+                                    const void *weight, const Tensor &y,
+                                    cudaStream_t stream) {
+  const uint64_t groups = x.columns / shape.group, items = x.rows * groups;
+  return withType(x.type, [&](auto zero) {
+    using T = decltype(zero);
+    auto launch = [&](auto holding) {
+      constexpr unsigned kLanes = holding.kLanes, kPacks = holding.kPacks;
+      constexpr unsigned kTeams = Team<kLanes>::kTeams;
+      uint64_t blocks = (items + kTeams - 1) / kTeams;
+      normKernel<T, kLanes, kPacks>
+          <<<static_cast<unsigned>(blocks < 65536 ? blocks : 65536),
+             threadsOf(kLanes), 0, stream>>>(
+              shape, View<const T>(x), static_cast<const T *>(weight),
+              View<T>(y), items, static_cast<uint32_t>(groups));
+      return cudaGetLastError();
+    };
+    return withHolding<Holding<32, 1>, Holding<32, 2>, Holding<32, 4>,
+                       Holding<256, 1>, Holding<256, 2>, Holding<256, 4>,
+                       Holding<1024, 4>>(shape.group / kWidthOf<T>, launch);
+  });
+}
+
+uint64_t gtp::rt::cuda::mostGradTeams(uint64_t group) {
+  return group <= kMostPacksOfAWarp * kWidthOf<bf16>
+             ? gradBlocks(32) * Team<32>::kTeams
+             : gradBlocks(256);
+}
+
+cudaError_t gtp::rt::cuda::normGradRows(const NormShape &shape,
+                                        const Tensor &dy, const Tensor &x,
+                                        const void *weight, const Tensor &dx,
+                                        float *partials, uint64_t &teams,
+                                        cudaStream_t stream) {
+  const uint64_t groups = x.columns / shape.group, items = x.rows * groups;
+  return withType(x.type, [&](auto zero) {
+    using T = decltype(zero);
+    auto launch = [&](auto holding) {
+      constexpr unsigned kLanes = holding.kLanes, kPacks = holding.kPacks;
+      constexpr unsigned kTeams = Team<kLanes>::kTeams;
+      uint64_t blocks = (items + kTeams - 1) / kTeams;
+      if (blocks > gradBlocks(kLanes))
+        blocks = gradBlocks(kLanes);
+      teams = blocks * kTeams;
+      gradKernel<T, kLanes, kPacks>
+          <<<static_cast<unsigned>(blocks), threadsOf(kLanes), 0, stream>>>(
+              shape, View<const T>(dy), View<const T>(x),
+              static_cast<const T *>(weight), View<T>(dx), items,
+              static_cast<uint32_t>(groups), partials);
+      return cudaGetLastError();
+    };
+    // Sums of columns take registers: fewer packs than above.
+    return withHolding<Holding<32, 1>, Holding<32, kMostPacksOfAWarp / 32>,
+                       Holding<256, 1>, Holding<512, 1>, Holding<1024, 1>,
+                       Holding<1024, 4>>(shape.group / kWidthOf<T>, launch);
+  });
+}
