@@ -137,19 +137,22 @@ struct SwigluGradBody : PackBody {
   }
 };
 
+/// Of a call, whose parameters hold up to 32 KiB.
+template <size_t kMost>
 struct Addends {
-  const void *data[kMostAddends];
-  uint64_t pitch[kMostAddends];
+  const void *data[kMost];
+  uint64_t pitch[kMost];
   unsigned count;
 };
+constexpr size_t kFewAddends = 8;
 
-template <typename T>
+template <typename T, size_t kMost>
 struct AddBody : PackBody {
-  Addends inputs;
+  Addends<kMost> inputs;
   View<T> out;
   bool add;
 
-  AddBody(const Addends &inputs, const Tensor &out)
+  AddBody(const Addends<kMost> &inputs, const Tensor &out)
       : inputs(inputs), out(out), add(out.add) {}
   template <unsigned kWidth>
   __device__ void run(uint64_t row, uint64_t i) const {
@@ -305,6 +308,29 @@ cudaError_t launchFill(const Tensor &out, uint64_t pattern,
                           Extent(out), wide, kEach, stream);
 }
 
+template <size_t kMost>
+cudaError_t addUpTo(const Tensor *inputs, size_t count, const Tensor &out,
+                    cudaStream_t stream) {
+  Addends<kMost> addends;
+  addends.count = static_cast<unsigned>(count);
+  Extent extent(out);
+  for (size_t i = 0; i < count; ++i) {
+    addends.data[i] = inputs[i].data;
+    addends.pitch[i] = inputs[i].pitch;
+    if (inputs[i].pitch != out.columns)
+      extent.rows = out.rows, extent.columns = out.columns;
+  }
+  return withWideType(out.type, [&](auto zero) {
+    using T = decltype(zero);
+    constexpr unsigned kWidth = kWidthOf<T>;
+    bool wide = movesPacks(out, kWidth);
+    for (size_t i = 0; i < count; ++i)
+      wide &= movesPacks(inputs[i], kWidth);
+    return eachPack<kWidth>(AddBody<T, kMost>(addends, out), extent, wide,
+                            kEach, stream);
+  });
+}
+
 } // namespace
 
 cudaError_t gtp::rt::cuda::unary(Unary op, const Tensor &x, const Tensor &y,
@@ -366,24 +392,9 @@ cudaError_t gtp::rt::cuda::swigluGrad(const Tensor &dy, const Tensor &gate,
 
 cudaError_t gtp::rt::cuda::addAll(const Tensor *inputs, size_t count,
                                   const Tensor &out, cudaStream_t stream) {
-  Addends addends;
-  addends.count = static_cast<unsigned>(count);
-  Extent extent(out);
-  for (size_t i = 0; i < count; ++i) {
-    addends.data[i] = inputs[i].data;
-    addends.pitch[i] = inputs[i].pitch;
-    if (inputs[i].pitch != out.columns)
-      extent.rows = out.rows, extent.columns = out.columns;
-  }
-  return withWideType(out.type, [&](auto zero) {
-    using T = decltype(zero);
-    constexpr unsigned kWidth = kWidthOf<T>;
-    bool wide = movesPacks(out, kWidth);
-    for (size_t i = 0; i < count; ++i)
-      wide &= movesPacks(inputs[i], kWidth);
-    return eachPack<kWidth>(AddBody<T>(addends, out), extent, wide, kEach,
-                            stream);
-  });
+  return count <= kFewAddends
+             ? addUpTo<kFewAddends>(inputs, count, out, stream)
+             : addUpTo<kMostAddends>(inputs, count, out, stream);
 }
 
 cudaError_t gtp::rt::cuda::fillPattern(const Tensor &out, unsigned elementBytes,

@@ -4,6 +4,7 @@
 
 #include "gtp/Support/BFloat16.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace gtp;
@@ -83,8 +84,8 @@ static StatusOr<KernelBody> makeAdd(const Site &site) {
   return KernelBody([context = &site.context, slots,
                      out = Slot(site, inputs)](const KernelCall &call) {
     Tensor tensors[kMostAddends];
-    for (size_t i = 0; i < slots.size(); ++i)
-      tensors[i] = slots[i].in(call);
+    std::transform(slots.begin(), slots.end(), tensors,
+                   [&](const Slot &slot) { return slot.in(call); });
     GTP_CUDA(addAll(tensors, slots.size(), out.in(call),
                     context->stream(call.stream)));
     return Status::ok();

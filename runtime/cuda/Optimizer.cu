@@ -306,19 +306,24 @@ cudaError_t gtp::rt::cuda::sumSquares(const Tensor &x, double *out,
   uint64_t blocks = (count + kThreads - 1) / kThreads;
   if (blocks > kSumSquaresBlocks)
     blocks = kSumSquaresBlocks;
+  // A step has many short vectors, each of which one launch is to do.
+  constexpr uint64_t kOfOneBlock = 16384;
+  if (count <= kOfOneBlock)
+    blocks = 1;
+  double *partials = blocks == 1 ? out : workspace;
   cudaError_t error = withType(x.type, [&](auto zero) {
     using T = decltype(zero);
     const auto *data = static_cast<const T *>(x.data);
     if (movesPacks(x, kWidthOf<T>))
       squareParts<T, kWidthOf<T>>
           <<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(data, count,
-                                                                   workspace);
+                                                                   partials);
     else
       squareParts<T, 1><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
-          data, count, workspace);
+          data, count, partials);
     return cudaGetLastError();
   });
-  if (error != cudaSuccess)
+  if (error != cudaSuccess || blocks == 1)
     return error;
   sumParts<<<1, kThreads, 0, stream>>>(workspace, static_cast<unsigned>(blocks),
                                        out);

@@ -414,6 +414,15 @@ TEST_F(CudaAgainstHost, Elementwise) {
     }
 }
 
+/// As the norm of all gradients of a large model has.
+TEST_F(CudaAgainstHost, ManyAddends) {
+  Call call("add");
+  call.type(pb::BF16);
+  for (int i = 0; i < 300; ++i)
+    call.random({2, 5}, i % 3);
+  call.result({2, 5}).compare(0);
+}
+
 TEST_F(CudaAgainstHost, Rope) {
   for (pb::DType type : kTypes)
     for (auto [heads, head, turned, gap] :
