@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace gtp;
 using namespace gtp::test;
@@ -51,6 +52,11 @@ public:
   Call &numbers(const Dims &dims, double value, pb::DType type = pb::F32) {
     bind(dims, type, 0);
     values.back() = value;
+    return *this;
+  }
+  /// The last operand has no negative values.
+  Call &positive() {
+    positives.insert(operands.size() - 1);
     return *this;
   }
   /// One float64.
@@ -102,6 +108,7 @@ private:
   std::vector<pb::Operand> operands;
   std::vector<uint64_t> bytes, limits;
   std::vector<std::optional<double>> values;
+  std::set<size_t> positives;
   std::vector<uint32_t> results;
   std::vector<std::pair<std::string, int64_t>> integers;
   std::vector<std::pair<std::string, double>> reals;
@@ -117,8 +124,10 @@ void Call::fill(rt::Backend &backend) const {
       return state >> 40;
     };
     auto number = [&] {
-      return values[i] ? float(*values[i])
-                       : float(int64_t(next()) - (1 << 23)) / (1 << 23);
+      if (values[i])
+        return float(*values[i]);
+      float random = float(int64_t(next()) - (1 << 23)) / (1 << 23);
+      return positives.count(i) ? std::fabs(random) : random;
     };
     if (operands[i].dtype() == pb::F32) {
       std::vector<float> data(bytes[i] / 4);
@@ -186,6 +195,9 @@ void Call::compare(double tolerance) {
     std::vector<double> got = numbersOf(*cuda, result);
     double largest = 0, difference = 0;
     for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_TRUE(std::isfinite(want[i]) && std::isfinite(got[i]))
+          << "operand " << result << " element " << i << ": " << got[i]
+          << " instead of " << want[i];
       largest = std::max(largest, std::fabs(want[i]));
       // A bfloat16 may be the neighbour of what the host rounds to.
       double unit = operands[result].dtype() == pb::BF16
@@ -518,7 +530,8 @@ TEST_F(CudaAgainstHost, Updates) {
   for (pb::DType gradient : kTypes)
     for (uint64_t count : {100000, 4099}) {
       Call call("adamw");
-      call.result({count}).result({count}).result({count}).type(gradient);
+      call.result({count}).result({count}).result({count}).positive();
+      call.type(gradient);
       call.random({count}).numbers({8}, 0.5).number(0.25);
       call.type(pb::BF16).result({count}).integer("decay", 1).compare(1e-6);
       Call("sum_squares")
