@@ -311,13 +311,20 @@ static Status run(const std::string &filter) {
   auto *pool = static_cast<std::byte *>(memory);
 
   constexpr uint64_t kCopied = uint64_t(1) << 30;
-  const Case copy = {"copy", "1 GiB", 2 * kCopied,
-                     [=](Layout &l, cudaStream_t to) {
-                       void *from = l.take(kCopied);
-                       return cudaMemcpyAsync(l.take(kCopied), from, kCopied,
-                                              cudaMemcpyDeviceToDevice, to);
-                     }};
-  std::vector<Case> cases = {copy};
+  std::vector<Case> cases;
+  cases.push_back(
+      {"copy", "1 GiB", 2 * kCopied, [=](Layout &l, cudaStream_t to) {
+         Tensor x = l.tensor(1, kCopied / 4, Element::F32);
+         return unary(Unary::Copy, x, l.tensor(1, kCopied / 4, Element::F32), 0,
+                      to);
+       }});
+  // In a graph, a copy engine's.
+  cases.push_back({"cudaMemcpyAsync", "1 GiB", 2 * kCopied,
+                   [=](Layout &l, cudaStream_t to) {
+                     void *from = l.take(kCopied);
+                     return cudaMemcpyAsync(l.take(kCopied), from, kCopied,
+                                            cudaMemcpyDeviceToDevice, to);
+                   }});
   for (uint64_t rows : {1024, 4096})
     addModelCases(cases, inputs, rows);
   addUpdateCases(cases, inputs);

@@ -205,6 +205,9 @@ Status CudaBackend::writeBuffer(uint64_t rank, uint32_t buffer, uint64_t offset,
                                 const void *source, uint64_t size) {
   GTP_ASSIGN_OR_RETURN(std::byte * to, locate(rank, buffer, offset, size));
   GTP_CUDA(cudaMemcpy(to, source, size, cudaMemcpyHostToDevice));
+  // That returns when the source is free again; the plan's streams do not wait
+  // for the rest by themselves.
+  GTP_CUDA(cudaStreamSynchronize(nullptr));
   return Status::ok();
 }
 

@@ -120,17 +120,24 @@ uint64_t chunksOf(uint64_t rows, uint64_t period) {
   return period > 1 ? 1 : terms < kRowChunks ? terms : kRowChunks;
 }
 
-/// Element (p, i) of chunk blockIdx.z.
-template <typename T>
+/// kWidth elements from (p, i) on of chunk blockIdx.z.
+template <typename T, unsigned kWidth>
 __global__ void sumRowChunks(View<const T> dy, double *partials, uint64_t rows,
                              uint64_t columns, uint64_t period) {
   uint64_t terms = rows / period, chunks = gridDim.z, chunk = blockIdx.z;
   uint64_t begin = terms * chunk / chunks, end = terms * (chunk + 1) / chunks;
-  GTP_FOR_EACH_ELEMENT(p, period, i, columns) {
-    double sum = 0;
-    for (uint64_t term = begin; term < end; ++term)
-      sum += toFloat(dy.row(term * period + p)[i]);
-    partials[(chunk * period + p) * columns + i] = sum;
+  GTP_FOR_EACH_ELEMENT(p, period, pack, columns / kWidth) {
+    const uint64_t i = pack * kWidth;
+    double sums[kWidth] = {};
+#pragma unroll 4
+    for (uint64_t term = begin; term < end; ++term) {
+      float values[kWidth];
+      widen(dy.row(term * period + p) + i, values);
+#pragma unroll
+      for (unsigned k = 0; k < kWidth; ++k)
+        sums[k] += values[k];
+    }
+    narrow(partials + (chunk * period + p) * columns + i, sums);
   }
 }
 
@@ -271,11 +278,14 @@ cudaError_t gtp::rt::cuda::sumRows(const Tensor &dy, const Tensor &table,
                                    uint64_t period, double *workspace,
                                    cudaStream_t stream) {
   uint64_t chunks = chunksOf(dy.rows, period);
-  Grid grid(period, dy.columns);
-  grid.blocks.z = static_cast<unsigned>(chunks);
   cudaError_t error = withType(dy.type, [&](auto zero) {
     using T = decltype(zero);
-    sumRowChunks<T><<<grid.blocks, grid.threads, 0, stream>>>(
+    constexpr unsigned kWidth = kWidthOf<T>;
+    bool wide = dy.columns % kWidth == 0 && movesPacks(dy, kWidth);
+    Grid grid(period, dy.columns / (wide ? kWidth : 1));
+    grid.blocks.z = static_cast<unsigned>(chunks);
+    (wide ? sumRowChunks<T, kWidth>
+          : sumRowChunks<T, 1>)<<<grid.blocks, grid.threads, 0, stream>>>(
         View<const T>(dy), workspace, dy.rows, dy.columns, period);
     return cudaGetLastError();
   });

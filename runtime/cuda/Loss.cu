@@ -160,26 +160,47 @@ __global__ void __launch_bounds__(kGradThreads)
                     labels.sequence, counts));
     auto softmax = Softmax<T>::template of<kWidth>(x, classes, floats, doubles);
     const auto factor = static_cast<float>(scale / softmax.sum);
-    auto gradient = [&](float value, uint64_t i) {
-      float e = exponential<T>(value - softmax.maximum);
-      // 1 - p from the other side: p near 1 would lose the difference.
-      return i == static_cast<uint64_t>(label)
-                 ? static_cast<float>(scale * (e / softmax.sum - 1))
-                 : e * factor;
+    auto gradient = [&](float value) {
+      return exponential<T>(value - softmax.maximum) * factor;
     };
-    // Each thread reads its elements before it writes them: dx may be x.
     const uint64_t packs = classes / kWidth;
-    for (uint64_t i = threadIdx.x; i < packs; i += kGradThreads) {
-      float values[kWidth];
-      widen(x + i * kWidth, values);
+    const auto correct = static_cast<uint64_t>(label);
+    // Whoever has the label's element in the loops below.
+    const bool mine = (correct < packs * kWidth ? correct / kWidth
+                                                : correct - packs * kWidth) %
+                          kGradThreads ==
+                      threadIdx.x;
+    const float logit = mine ? toFloat(x[correct]) : 0;
+    // Each thread reads its elements before it writes them, since dx may be x;
+    // several packs are on the way at once.
+    constexpr unsigned kAtOnce = 4;
+    for (uint64_t first = threadIdx.x; first < packs;
+         first += kAtOnce * kGradThreads) {
+      Pack<T, kWidth> pieces[kAtOnce];
 #pragma unroll
-      for (unsigned k = 0; k < kWidth; ++k)
-        values[k] = gradient(values[k], i * kWidth + k);
-      narrow(dx + i * kWidth, values);
+      for (unsigned n = 0; n < kAtOnce; ++n)
+        if (first + n * kGradThreads < packs)
+          pieces[n] =
+              loadPack<T, kWidth>(x + (first + n * kGradThreads) * kWidth);
+#pragma unroll
+      for (unsigned n = 0; n < kAtOnce; ++n) {
+        const uint64_t i = first + n * kGradThreads;
+        if (i >= packs)
+          continue;
+        float values[kWidth];
+#pragma unroll
+        for (unsigned k = 0; k < kWidth; ++k)
+          values[k] = gradient(toFloat(pieces[n].values[k]));
+        narrow(dx + i * kWidth, values);
+      }
     }
     for (uint64_t i = packs * kWidth + threadIdx.x; i < classes;
          i += kGradThreads)
-      dx[i] = fromFloat<G>(gradient(toFloat(x[i]), i));
+      dx[i] = fromFloat<G>(gradient(toFloat(x[i])));
+    // 1 - p from the other side: p near 1 would lose the difference.
+    if (mine)
+      dx[correct] = fromFloat<G>(static_cast<float>(
+          scale * (exponential<T>(logit - softmax.maximum) / softmax.sum - 1)));
   }
 }
 

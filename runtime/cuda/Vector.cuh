@@ -24,14 +24,71 @@ struct alignas(sizeof(T) * kWidth < 16 ? sizeof(T) * kWidth : 16) Pack {
 template <typename T>
 constexpr unsigned kWidthOf = 16 / sizeof(T);
 
+/// What one instruction moves of a pack.
+template <unsigned kBytes>
+struct Piece {
+  using Type = uint4;
+};
+template <>
+struct Piece<8> {
+  using Type = uint2;
+};
+template <>
+struct Piece<4> {
+  using Type = uint32_t;
+};
+template <>
+struct Piece<2> {
+  using Type = uint16_t;
+};
+template <>
+struct Piece<1> {
+  using Type = uint8_t;
+};
+template <typename T, unsigned kWidth>
+using PieceOf = typename Piece<sizeof(Pack<T, kWidth>)>::Type;
+
+template <typename T>
+__device__ inline void storePiece(T *to, T piece) {
+  *to = piece;
+}
+// nvcc may take a store of a vector apart into its words.
+__device__ inline void storePiece(uint4 *to, uint4 piece) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(__cvta_generic_to_global(to)), "r"(piece.x), "r"(piece.y),
+                 "r"(piece.z), "r"(piece.w)
+               : "memory");
+}
+__device__ inline void storePiece(uint2 *to, uint2 piece) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};"
+               :
+               : "l"(__cvta_generic_to_global(to)), "r"(piece.x), "r"(piece.y)
+               : "memory");
+}
+
 template <typename T, unsigned kWidth>
 __device__ inline Pack<T, kWidth> loadPack(const T *from) {
-  return *reinterpret_cast<const Pack<T, kWidth> *>(from);
+  using Type = PieceOf<T, kWidth>;
+  constexpr unsigned kPieces = sizeof(Pack<T, kWidth>) / sizeof(Type);
+  Type pieces[kPieces];
+#pragma unroll
+  for (unsigned k = 0; k < kPieces; ++k)
+    pieces[k] = reinterpret_cast<const Type *>(from)[k];
+  Pack<T, kWidth> pack;
+  memcpy(&pack, pieces, sizeof pack);
+  return pack;
 }
 
 template <typename T, unsigned kWidth>
 __device__ inline void storePack(T *to, const Pack<T, kWidth> &pack) {
-  *reinterpret_cast<Pack<T, kWidth> *>(to) = pack;
+  using Type = PieceOf<T, kWidth>;
+  constexpr unsigned kPieces = sizeof(Pack<T, kWidth>) / sizeof(Type);
+  Type pieces[kPieces];
+  memcpy(pieces, &pack, sizeof pack);
+#pragma unroll
+  for (unsigned k = 0; k < kPieces; ++k)
+    storePiece(reinterpret_cast<Type *>(to) + k, pieces[k]);
 }
 
 /// As what sums are made of: float, and double for double.
@@ -61,11 +118,22 @@ __device__ inline void widen(const T *from, Sum (&to)[kWidth]) {
 
 template <unsigned kWidth, typename T, typename Sum>
 __device__ inline void narrow(T *to, const Sum (&from)[kWidth]) {
-  Pack<T, kWidth> pack;
+  if constexpr (std::is_same_v<T, bf16> && std::is_same_v<Sum, float> &&
+                kWidth % 2 == 0) {
+    // One instruction rounds two.
+    Pack<__nv_bfloat162, kWidth / 2> pack;
 #pragma unroll
-  for (unsigned k = 0; k < kWidth; ++k)
-    pack.values[k] = fromSum<T>(from[k]);
-  storePack<T, kWidth>(to, pack);
+    for (unsigned k = 0; k < kWidth; k += 2)
+      pack.values[k / 2] = __floats2bfloat162_rn(from[k], from[k + 1]);
+    storePack<__nv_bfloat162, kWidth / 2>(
+        reinterpret_cast<__nv_bfloat162 *>(to), pack);
+  } else {
+    Pack<T, kWidth> pack;
+#pragma unroll
+    for (unsigned k = 0; k < kWidth; ++k)
+      pack.values[k] = fromSum<T>(from[k]);
+    storePack<T, kWidth>(to, pack);
+  }
 }
 
 inline uint64_t bytesOf(Element type) {
