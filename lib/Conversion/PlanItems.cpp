@@ -354,15 +354,22 @@ StatusOr<Item> Reader::kernel(const pb::Operation &operation) {
 StatusOr<Item> Reader::collective(const pb::Operation &operation) {
   const pb::Collective &collective = operation.collective();
   // Functions of `Over` are named as the fields.
-  std::string over =
-      "over(" + items.communicatorNames.at(collective.communicator()) + ")";
+  SlotText over;
+  over += "over(" + items.communicatorNames.at(collective.communicator()) + ")";
   static const std::set<std::string> elsewhere = {
       "kind", "communicator", "sources", "destinations", "parameter_plus1"};
   for (const FieldDescriptor *field : setFields(collective)) {
     if (elsewhere.count(field->name()))
       continue;
-    std::string name = field->camelcase_name();
-    over += "." + name + "(" + scalarText(collective, *field) + ")";
+    over += "." + field->camelcase_name() + "(";
+    if (field->message_type() == pb::Operand::descriptor())
+      GTP_RETURN_IF_ERROR(addView(
+          static_cast<const pb::Operand &>(
+              collective.GetReflection()->GetMessage(collective, field)),
+          over));
+    else
+      over += scalarText(collective, *field);
+    over += ")";
   }
   Item item{"plan.collective", {}};
   item.arguments.resize(5);
@@ -370,7 +377,7 @@ StatusOr<Item> Reader::collective(const pb::Operation &operation) {
       "pb::Collective::" + pb::Collective::Kind_Name(collective.kind());
   GTP_ASSIGN_OR_RETURN(item.arguments[1], views(collective.sources()));
   GTP_ASSIGN_OR_RETURN(item.arguments[2], views(collective.destinations()));
-  item.arguments[3] += over;
+  item.arguments[3] = std::move(over);
   GTP_ASSIGN_OR_RETURN(item.arguments[4], issue(operation));
   return item;
 }

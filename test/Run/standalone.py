@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Programs of gtp-opt --emit=cpp: examples/standalone builds them against the runtime; each
-builds the plan of --emit=plan to the byte and trains to the bits of gtp-run."""
+builds the plan of --emit=plan to the byte and trains to the bits of gtp-run.
+
+On a machine with GPUs: --gtp=build/cuda --backend=cuda --mesh=gtp=2."""
 import json
 import os
+import pathlib
 import subprocess
 
 import gtp
 from mesh_equality import BASE, FAMILIES, MODELS
 
 EXAMPLE = gtp.HERE.parents[1] / "examples/standalone"
-OPTIONS = ["--mesh=dp=2,gtp=2", "--seq=8", "--micro-batch=2", "--global-batch=16", "--clip-norm=1"]
+OPTIONS = ["--seq=8", "--micro-batch=2", "--global-batch=16", "--clip-norm=1"]
 PROGRAMS = {
     "llama": (MODELS["llama"], ["--dtype=f32"]),
     "llama_tied": (MODELS["llama-tied"], ["--dtype=f32", "--freeze=norm"]),
@@ -30,8 +33,8 @@ def emit(tools, name, config, options, kind):
     return output
 
 
-def build(tools):
-    """The example project, of all programs."""
+def build(tools, gtp_dir):
+    """The example project, of all programs, against a build of gtp."""
     folder = tools.scratch / "build"
     files = ";".join(str(tools.scratch / f"{name}.cpp") for name in PROGRAMS)
 
@@ -43,19 +46,18 @@ def build(tools):
             raise gtp.Failed(f"warnings:\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
 
     def body():
-        step("cmake", "-S", EXAMPLE, "-B", folder, f"-Dgtp_DIR={tools.bin.parent}",
+        step("cmake", "-S", EXAMPLE, "-B", folder, f"-Dgtp_DIR={gtp_dir}",
              f"-DPROGRAMS={files}")
         step("cmake", "--build", folder, "--parallel", str(os.cpu_count()))
 
     return folder, body
 
 
-def run(tools, program, first, options):
+def run(tools, program, options):
     """Lines of metrics and bytes of dumped weights."""
     metrics, weights = tools.scratch / "run.jsonl", tools.scratch / "run.safetensors"
     metrics.unlink(missing_ok=True)
-    tools.call(program, *first, "--backend=host", f"--metrics={metrics}",
-               f"--dump-weights={weights}", *options)
+    tools.call(program, *options, f"--metrics={metrics}", f"--dump-weights={weights}")
     timed = ("tokens_per_s", "step_ms", "model_tflops")
     lines = [{key: value for key, value in json.loads(line).items() if key not in timed}
              for line in metrics.read_text().splitlines()]
@@ -63,31 +65,34 @@ def run(tools, program, first, options):
 
 
 def body(tools, report, arguments):
+    gtp_dir = pathlib.Path(arguments.gtp or tools.bin.parent).resolve()
+    options = [f"--mesh={arguments.mesh}", *OPTIONS]
     data, held_out = tools.scratch / "data.bin", tools.scratch / "held_out.bin"
     data.write_bytes(bytes((i * i // 7 + i) % 251 for i in range(6000)))
     held_out.write_bytes(bytes((i * i // 3 + i) % 241 for i in range(500)))
-    training = [f"--data={data}", f"--eval-data={held_out}", "--eval-every=2", "--steps=4"]
+    training = [f"--backend={arguments.backend}", f"--data={data}", f"--eval-data={held_out}",
+                "--eval-every=2", "--steps=4"]
 
     def write(name, config, extra):
-        first = emit(tools, name, config, [*OPTIONS, *extra], "cpp").read_bytes()
-        if emit(tools, name, config, [*OPTIONS, *extra], "cpp").read_bytes() != first:
+        first = emit(tools, name, config, [*options, *extra], "cpp").read_bytes()
+        if emit(tools, name, config, [*options, *extra], "cpp").read_bytes() != first:
             raise gtp.Failed("two runs write different bytes")
         return f"{len(first)} bytes, twice"
 
     for name, (config, extra) in PROGRAMS.items():
         report.case(f"{name}: written", lambda: write(name, config, extra))
-    folder, make = build(tools)
+    folder, make = build(tools, gtp_dir)
     report.case("built by examples/standalone", make)
 
     def same(name, config, extra):
-        plan = emit(tools, name, config, [*OPTIONS, *extra], "plan")
+        plan = emit(tools, name, config, [*options, *extra], "plan")
         own = tools.scratch / "own.gtpplan"
         program = folder / name
         tools.call(program, f"--emit-plan={own}")
         if own.read_bytes() != plan.read_bytes():
             raise gtp.Failed("builds another plan than --emit=plan writes")
-        expected, weights = run(tools, "gtp-run", [plan], training)
-        found, own_weights = run(tools, program, [], training)
+        expected, weights = run(tools, gtp_dir / "bin/gtp-run", [plan, *training])
+        found, own_weights = run(tools, program, training)
         if found != expected:
             raise gtp.Failed(f"metrics {found}, expected {expected}")
         if own_weights != weights:
@@ -109,7 +114,7 @@ def body(tools, report, arguments):
         def layer(kind):
             few, many = (len(emit(tools, f"layers{layers}",
                                   dict(BASE, model_type="llama", num_hidden_layers=layers),
-                                  [*OPTIONS, "--dtype=f32", "--target=h200"], kind).read_bytes())
+                                  [*options, "--dtype=f32", "--target=h200"], kind).read_bytes())
                          for layers in (4, 32))
             return (many - few) / 28
 
@@ -121,5 +126,12 @@ def body(tools, report, arguments):
     report.case("32 layers against 4", growth)
 
 
+def add_options(parser):
+    parser.add_argument("--gtp", help="build folder of gtp whose runtime programs link, and whose "
+                                      "gtp-run they are compared with (that of --bin)")
+    parser.add_argument("--backend", default="host")
+    parser.add_argument("--mesh", default="dp=2,gtp=2")
+
+
 if __name__ == "__main__":
-    gtp.main("Standalone programs", body)
+    gtp.main("Standalone programs", body, add_options)
