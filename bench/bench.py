@@ -25,6 +25,8 @@ TYPES = ["--dtype=bf16", "--grad-dtype=bf16", "--reduce-dtype=bf16"]
 OPTIMIZER = dict(lr="1e-4", betas="0.9,0.95", weight_decay="0.1", clip_norm="1")
 # Steps that a program runs before its times count: the graph is made in the third.
 WARM = 4
+# Steps whose operations are timed (gtp-run --profile).
+TIMED = 16
 # Steps without collectives, of which the first makes their graph.
 ALONE = 12
 
@@ -120,13 +122,18 @@ class Bench:
             return None
         data = self.tokens()
         metrics = self.out / (plan.stem + ".jsonl")
-        metrics.unlink(missing_ok=True)
-        # Full steps, one that keeps what collectives write, then steps without them.
-        keep = WARM + self.options.steps
+        # Full steps, timed ones, one that keeps what collectives write, then steps without them.
+        timed = 0 if self.options.no_profile else TIMED
+        keep = WARM + self.options.steps + timed
+        profile, trace = (self.out / f"{plan.stem}.{what}.json" for what in ("profile", "trace"))
+        for old in (metrics, profile, trace):
+            old.unlink(missing_ok=True)
         command = [self.options.bin / "gtp-run", plan, "--backend=cuda", f"--data={data}", "--token-bits=32",
                    f"--steps={keep + ALONE}", f"--without-collectives={keep}", f"--lr={OPTIMIZER['lr']}",
                    f"--betas={OPTIMIZER['betas']}", f"--weight-decay={OPTIMIZER['weight_decay']}",
-                   f"--metrics={metrics}", *self.options.run_options.split()]
+                   f"--metrics={metrics}", f"--tuning-cache={self.out / 'tuning.json'}", *self.options.run_options.split()]
+        if timed:
+            command += [f"--profile={profile}", f"--trace={trace}"]
         if self.options.gpus == 1:
             command = [part for part in command if not str(part).startswith("--without-collectives")]
         idle = used_memory()
@@ -134,6 +141,7 @@ class Bench:
         ended = self.run(command, self.out / (plan.stem + ".log"))
         entry = measured(metrics, keep)
         entry.update(sequence=sequence, attention=attention, ended=ended, idle_bytes=idle,
+                     measured=(read_json(profile) or {}).get("measured", {}).get("step"),
                      seconds=time.monotonic() - begin, prediction=read_json(plan.with_suffix(".json")))
         return self.add("ours", label, entry)
 
@@ -216,7 +224,7 @@ def measured(metrics, keep):
             lines.append(json.loads(line))
         except ValueError:
             pass  # cut off when the program was ended
-    full = [l for l in lines if WARM <= l["step"] < keep and "graph_nodes" not in l]
+    full = [l for l in lines if WARM <= l["step"] < keep and not {"graph_nodes", "timed"} & set(l)]
     alone = [l for l in lines if l.get("without_collectives") and "graph_nodes" not in l]
     entry = {}
     if full:
@@ -227,7 +235,7 @@ def measured(metrics, keep):
                      skipped=sum("skipped" in l for l in full))
     if alone:
         entry.update(alone_ms=[l["device_ms"] for l in alone], alone_skipped=sum("skipped" in l for l in alone))
-    made = [l for l in lines if "graph_nodes" in l and not l.get("without_collectives")]
+    made = [l for l in lines if "graph_nodes" in l and not {"without_collectives", "timed"} & set(l)]
     if made:
         entry.update({key: made[0][key] for key in ("graph_nodes", "capture_ms", "instantiate_ms")})
     return entry
@@ -270,6 +278,7 @@ def parse():
     p.add_argument("--seq", type=lambda t: [int(s) for s in split(t)], default=[4096, 1024], help="4096,1024")
     p.add_argument("--attention", type=split, default=["deterministic", "fast"], help="deterministic,fast")
     p.add_argument("--steps", type=int, default=32, help="steps that are timed (32)")
+    p.add_argument("--no-profile", action="store_true", help="no steps with timed operations")
     p.add_argument("--skip", type=split, default=[], help="ours or peer: sides that are not measured")
     p.add_argument("--limit", type=float, default=540, help="seconds that all of it may take (540)")
     p.add_argument("--least", type=float, default=40, help="seconds below which no phase is begun (40)")

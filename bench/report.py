@@ -15,6 +15,9 @@ TERMS = """\
   those of one step have written, by the device's clock. *communication* is the full step, by the same
   clock, minus that: stall (the compute stream waits for a collective) and contention (kernels are
   slower beside one) together. gtp-opt's prediction has the two apart.
+- *stall* and *contention*, measured: of steps whose operations are timed by events on both sides.
+  Contention is what the compute stream's operations take in the step more than one by one; stall is
+  the rest of the step, gaps between operations and the cost of the events included.
 - *nodes*, *capture*, *instantiate*, *launch*: of the CUDA graph that is the step; launch is the host's
   time to put it on the GPU.
 """
@@ -73,6 +76,12 @@ def prediction(entry, key):
     return found / 1e3 if found is not None else None
 
 
+def part(entry, name):
+    """What timed operations say of the step, and what gtp-opt predicts."""
+    found = (entry.get("measured") or {}).get(name + "_ns")
+    return f"{cell(found and found / 1e6)} ({cell(prediction(entry, name + '_us'))})"
+
+
 def tables(results):
     rows, inside = [], []
     for entry in results["ours"]:
@@ -82,9 +91,8 @@ def tables(results):
                      gib(entry["peak_bytes"]), cell(ratio(results, entry), "{:.3f}")])
         device, alone = median(entry, "device_ms"), median(entry, "alone_ms")
         inside.append([entry["sequence"], entry["attention"], cell(device), cell(alone),
-                       cell(device - alone if alone else None), cell(prediction(entry, "step_us")),
-                       cell(prediction(entry, "compute_us")), cell(prediction(entry, "stall_us")),
-                       cell(prediction(entry, "contention_us")), cell(entry.get("graph_nodes"), "{}"),
+                       cell(device - alone if alone else None), part(entry, "step"), part(entry, "compute"),
+                       part(entry, "stall"), part(entry, "contention"), cell(entry.get("graph_nodes"), "{}"),
                        cell(entry.get("capture_ms"), "{:.0f}"), cell(entry.get("instantiate_ms"), "{:.0f}"),
                        cell(entry["launch_ms"], "{:.2f}")])
     for entry in results["peer"]:
@@ -94,7 +102,7 @@ def tables(results):
     parts = [table(["", "sequence", "attention", "step ms", "least", "most", "steps", "tokens/s", "TFLOP/s a GPU",
                     "GPU memory GiB", "claim", "of the peer's step"], rows)]
     if inside:
-        parts.append(table(["sequence", "attention", "full ms", "compute only", "communication", "predicted step",
+        parts.append(table(["sequence", "attention", "full ms", "compute only", "communication", "timed (predicted) step",
                             "compute", "stall", "contention", "nodes", "capture ms", "instantiate ms", "launch ms"],
                            inside))
     return "\n\n".join(parts)

@@ -12,35 +12,19 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 
-bin=() needs=(gtp-run)
+. "$root/scripts/gpu_build.sh"
+
+bin=()
+given=
+targets=(gtp-run)
 for argument in "$@"; do
   case $argument in
-    --bin=* | --bin | --help | -h) bin=(given) ;;
-    --make-plans=* | --make-plans) needs=(gtp-opt) ;;
+    --bin=* | --bin | --help | -h) given=yes ;;
+    --make-plans=* | --make-plans) targets=() ;;
   esac
 done
-
-# With LLVM 22 the compiler is built too; without it plans must be given.
-if [ ${#bin[@]} -eq 0 ]; then
-  build=$root/build-bench
-  options=(-DGTP_BUILD_COMPILER=OFF)
-  if command -v llvm-config-22 >/dev/null; then
-    options=(-DGTP_BUILD_COMPILER=ON)
-    needs=(gtp-opt "${needs[@]/gtp-opt/}")
-  fi
-  command -v clang++-22 >/dev/null &&
-    options+=(-DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22)
-  [ "${needs[*]}" = gtp-opt ] || options+=(-DGTP_ENABLE_CUDA=ON)
-  mkdir -p "$build"
-  echo "building ${needs[*]} in $build (log: $build/bench.log)"
-  if ! { cmake -G Ninja -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release "${options[@]}" &&
-         ninja -C "$build" ${needs[*]}; } >"$build/bench.log" 2>&1; then
-    tail -20 "$build/bench.log" >&2
-    echo "run.sh: error: the build failed; scripts/setup.sh lists what it needs, and --bin=DIR takes programs that were built elsewhere" >&2
-    exit 1
-  fi
-  bin=(--bin="$build/bin")
-else
-  bin=()
+if [ -z "$given" ]; then
+  gpu_build "$root/build-gpu" "${targets[@]}"
+  bin=(--bin="$root/build-gpu/bin")
 fi
 exec python3 "$here/bench.py" "${bin[@]}" "$@"

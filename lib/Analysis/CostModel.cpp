@@ -4,6 +4,7 @@
 
 #include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Plan/KernelRegistry.h"
+#include "gtp/Plan/KernelSignature.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace gtp;
@@ -216,6 +217,52 @@ static machine::DType precision(Operation *op) {
   return find(op->getResultTypes()).value_or(machine::DType::F32);
 }
 
+/// The signature of the call that the op becomes: its operands and results in
+/// the kernel's order.
+static std::string signatureOf(Operation *op, const plan::KernelSpec &kernel) {
+  std::string signature;
+  auto add = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return;
+    plan::pb::Operand operand;
+    Type element = type.getElementType();
+    operand.set_dtype(element.isF32()         ? plan::pb::F32
+                      : element.isBF16()      ? plan::pb::BF16
+                      : element.isF64()       ? plan::pb::F64
+                      : element.isInteger(32) ? plan::pb::I32
+                      : element.isInteger(64) ? plan::pb::I64
+                      : element.isInteger(16) ? plan::pb::I16
+                                              : plan::pb::U8);
+    for (int64_t size : type.getShape())
+      operand.add_dims(static_cast<uint64_t>(size));
+    plan::addToSignature(signature, operand);
+  };
+  unsigned fixedReads = 0;
+  for (const plan::OperandSpec &operand : kernel.operands)
+    fixedReads += !operand.variadic && operand.role != plan::Role::Scratch &&
+                  operand.access != plan::Access::Write;
+  ValueRange reads = op->getOperands(), results = op->getResults();
+  const size_t variadic =
+      reads.size() > fixedReads ? reads.size() - fixedReads : 0;
+  for (const plan::OperandSpec &operand : kernel.operands) {
+    if (operand.role == plan::Role::Scratch)
+      continue;
+    const bool isWritten = operand.access == plan::Access::Write;
+    ValueRange &from = isWritten ? results : reads;
+    const size_t count = !operand.variadic ? 1
+                         : isWritten       ? results.size()
+                                           : variadic;
+    for (Value value : from.take_front(std::min(count, from.size())))
+      add(value);
+    from = from.drop_front(std::min(count, from.size()));
+    // What is updated is a result too.
+    if (operand.access == plan::Access::ReadWrite)
+      results = results.drop_front(std::min<size_t>(1, results.size()));
+  }
+  return signature;
+}
+
 int64_t CostModel::kernelNs(Operation *op) const {
   if (!runsKernel(op))
     return 0;
@@ -242,6 +289,11 @@ int64_t CostModel::kernelNs(Operation *op) const {
     work.bytes = tfm::tensorBytes(op->getOperandTypes()) +
                  tfm::tensorBytes(op->getResultTypes());
   }
+  std::string signature;
+  const plan::KernelSpec *kernel = plan::lookupKernel(work.kernel);
+  if (kernel && !profile.measuredKernels.empty())
+    signature = signatureOf(op, *kernel);
+  work.signature = signature;
   return profile.kernelNs(work);
 }
 

@@ -26,6 +26,9 @@ class JsonReader {
 public:
   JsonReader(const nlohmann::json &value, std::string path, Status &status);
 
+  bool has(const char *key) const {
+    return value.is_object() && value.contains(key);
+  }
   int64_t integer(const char *key, int64_t least = 0);
   double number(const char *key, double least, double most);
   std::string text(const char *key, bool optional = false);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace gtp::machine {
 
@@ -19,7 +20,26 @@ static double flopNs(int64_t flops, double tflops) {
   return double(flops) / (tflops * 1000);
 }
 
+/// Of that very call; null when it was not measured.
+static const Profile::MeasuredKernel *measuredOf(const Profile &profile,
+                                                 const KernelWork &work) {
+  const std::pair<std::string_view, std::string_view> key(work.kernel,
+                                                          work.signature);
+  auto found = std::lower_bound(
+      profile.measuredKernels.begin(), profile.measuredKernels.end(), key,
+      [](const Profile::MeasuredKernel &entry, const auto &wanted) {
+        return std::pair<std::string_view, std::string_view>(
+                   entry.kernel, entry.signature) < wanted;
+      });
+  bool isFound = found != profile.measuredKernels.end() &&
+                 found->kernel == work.kernel &&
+                 found->signature == work.signature;
+  return isFound ? &*found : nullptr;
+}
+
 int64_t Profile::kernelNs(const KernelWork &work) const {
+  if (const MeasuredKernel *measured = measuredOf(*this, work))
+    return measured->aloneNs;
   auto findRate = [&](std::string_view kernel, DType dtype) -> const Rate * {
     for (const Rate &rate : rates)
       if (rate.kernel == kernel && rate.dtype == dtype)
@@ -90,6 +110,10 @@ StatusOr<CollectivePrice> Profile::collective(CollectiveKind kind,
     CollectivePrice price;
     price.transport = link.transport;
     price.durationNs = wholeNs(latency + received / rate);
+    for (const MeasuredCollective &measured : measuredCollectives)
+      if (measured.kind == kind && measured.transport == link.transport &&
+          measured.ranks == group.size && measured.bytes == bytesFull)
+        price.durationNs = measured.aloneNs;
     if (kind == CollectiveKind::AllGather)
       price.ownCopyNs = copyNs(bytesFull / group.size);
     // A tax on bytes, so the speed between domains does not change it.

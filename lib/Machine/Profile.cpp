@@ -5,7 +5,9 @@
 #include "BuiltinProfiles.h"
 #include "JsonReader.h"
 
+#include <algorithm>
 #include <fstream>
+#include <tuple>
 
 namespace gtp::machine {
 
@@ -101,20 +103,96 @@ static void readScratch(JsonReader &item, Profile &profile) {
   profile.scratch.push_back(std::move(scratch));
 }
 
+static void readMeasured(JsonReader &reader, Profile &profile) {
+  reader.source();
+  // For people: what the step was made of.
+  reader.object("step", [&](JsonReader &item) {
+    for (const char *key :
+         {"step_ns", "compute_ns", "contention_ns", "stall_ns"})
+      item.integer(key, -(int64_t(1) << 50));
+  });
+  reader.objects("kernels", [&](JsonReader &item) {
+    Profile::MeasuredKernel entry;
+    entry.kernel = item.text("kernel");
+    entry.signature = item.text("operands");
+    item.integer("calls", 1);
+    entry.aloneNs = item.integer("alone_ns");
+    entry.besideNs = item.integer("beside_ns");
+    profile.measuredKernels.push_back(std::move(entry));
+  });
+  reader.objects("collectives", [&](JsonReader &item) {
+    Profile::MeasuredCollective entry;
+    entry.kind =
+        static_cast<CollectiveKind>(item.choice("collective", kCollectives));
+    entry.transport =
+        static_cast<Transport>(item.choice("transport", kTransports) + 1);
+    entry.ranks = item.integer("ranks", 1);
+    entry.bytes = item.integer("bytes");
+    item.integer("calls", 1);
+    entry.aloneNs = item.integer("alone_ns");
+    entry.besideNs = item.integer("beside_ns");
+    profile.measuredCollectives.push_back(entry);
+  });
+}
+
+/// Sorts, for look-ups; no call is there twice.
+static Status sortMeasured(Profile &profile) {
+  auto key = [](const Profile::MeasuredKernel &entry) {
+    return std::tie(entry.kernel, entry.signature);
+  };
+  auto &kernels = profile.measuredKernels;
+  std::sort(kernels.begin(), kernels.end(),
+            [&](const auto &a, const auto &b) { return key(a) < key(b); });
+  for (size_t i = 1; i < kernels.size(); ++i)
+    if (key(kernels[i]) == key(kernels[i - 1]))
+      return Status::error("measured.kernels: '" + kernels[i].kernel +
+                           "' of operands '" + kernels[i].signature +
+                           "' is there twice");
+  return Status::ok();
+}
+
 StatusOr<Profile> Profile::parse(std::string_view text) {
   GTP_ASSIGN_OR_RETURN(nlohmann::json value, parseJson(text));
   Profile profile;
-  profile.text = text;
   Status status = Status::ok();
   JsonReader reader(value, "", status);
+  const bool hasBase = reader.has("base");
+  if (hasBase) {
+    const std::string base = reader.text("base");
+    std::string names;
+    for (const std::string &name : builtinNames())
+      names += (names.empty() ? "" : ", ") + name;
+    std::optional<std::string_view> basis = builtinText(base);
+    if (!basis && status.isOk())
+      return Status::error("base: found '" + base + "', expected one of " +
+                           names);
+    if (basis) {
+      GTP_ASSIGN_OR_RETURN(profile, parse(*basis));
+    }
+  }
+  profile.text = text;
   profile.profileName = reader.text("name");
-  reader.object("memory", [&](JsonReader &r) { readMemory(r, profile); });
-  reader.object("compute", [&](JsonReader &r) { readCompute(r, profile); });
-  reader.object("network", [&](JsonReader &r) { readNetwork(r, profile); });
-  reader.objects("scratch", [&](JsonReader &r) { readScratch(r, profile); });
+  auto wants = [&](const char *group) { return !hasBase || reader.has(group); };
+  if (wants("memory"))
+    reader.object("memory", [&](JsonReader &r) { readMemory(r, profile); });
+  if (wants("compute")) {
+    profile.rates.clear();
+    reader.object("compute", [&](JsonReader &r) { readCompute(r, profile); });
+  }
+  if (wants("network")) {
+    profile.links.clear();
+    reader.object("network", [&](JsonReader &r) { readNetwork(r, profile); });
+  }
+  if (wants("scratch")) {
+    profile.scratch.clear();
+    reader.objects("scratch", [&](JsonReader &r) { readScratch(r, profile); });
+  }
+  if (reader.has("measured"))
+    reader.object("measured", [&](JsonReader &r) { readMeasured(r, profile); });
   reader.finish();
   GTP_RETURN_IF_ERROR(status);
   GTP_RETURN_IF_ERROR(profile.validate());
+  GTP_RETURN_IF_ERROR(sortMeasured(profile));
   return profile;
 }
 

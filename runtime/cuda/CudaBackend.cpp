@@ -8,6 +8,7 @@
 #include "GemmChooser.h"
 #include "Issuer.h"
 #include "NcclRunner.h"
+#include "Range.h"
 
 #include "gtp/Plan/Layout.h"
 #include "gtp/Support/RoundUp.h"
@@ -61,6 +62,8 @@ public:
   Status runStep(uint32_t program,
                  const std::function<Status()> &beforeUpdate) override;
   StepReport lastStep() const override;
+  void setTiming(Timing value) override { timing = value; }
+  StatusOr<std::vector<OperationTime>> operationTimes() const override;
   std::string progress() const override {
     return state->issuer->describeProgress();
   }
@@ -89,6 +92,8 @@ private:
 
   std::map<Stretch, unsigned> eagerRuns;
   uint64_t trainingSteps = 0;
+  Timing timing = Timing::None;
+  std::optional<Stretch> timed; ///< the last step, if it was timed
   StepReport report;
   bool failed = false;
 };
@@ -265,9 +270,10 @@ Status CudaBackend::start(const Stretch &stretch) {
   if (issuer.isCaptured(stretch))
     return issuer.launch(stretch);
   unsigned &runs = eagerRuns[stretch];
-  // Libraries are ready when collectives are left out.
-  const unsigned eagerSteps =
-      stretch.collectives == Collectives::Omit ? 0 : kEagerSteps;
+  // Other ways to run the step come later.
+  const bool isFirstWay =
+      stretch.collectives == Collectives::Run && stretch.timing == Timing::None;
+  const unsigned eagerSteps = isFirstWay ? kEagerSteps : 0;
   if (options.eager || runs < eagerSteps ||
       issuer.operations(stretch) > kMostGraphOperations) {
     ++runs;
@@ -311,6 +317,10 @@ StatusOr<Collectives> CudaBackend::chooseCollectives() {
   return Collectives::Keep;
 }
 
+StatusOr<std::vector<OperationTime>> CudaBackend::operationTimes() const {
+  return timed ? state->issuer->times(*timed) : std::vector<OperationTime>();
+}
+
 StepReport CudaBackend::lastStep() const {
   StepReport last = report;
   size_t free = 0, total = 0;
@@ -331,18 +341,24 @@ Status CudaBackend::runStep(uint32_t program,
   auto end =
       static_cast<uint32_t>(state->code.programs[program].regions.size());
   report = StepReport();
+  const Range range(program == 0 ? "step " + std::to_string(trainingSteps + 1)
+                                 : "program " + std::to_string(program));
   Collectives collectives = Collectives::Run;
   if (program == 0) {
     GTP_ASSIGN_OR_RETURN(collectives, chooseCollectives());
   }
   report.withoutCollectives = collectives == Collectives::Omit;
+  timed.reset();
+  if (program == 0 && timing != Timing::None && !beforeUpdate)
+    timed = {program, 0, end, collectives, timing};
   uint32_t first = 0;
   if (beforeUpdate) {
     GTP_ASSIGN_OR_RETURN(first, updateRegion(state->code, program));
     GTP_RETURN_IF_ERROR(run({program, 0, first, collectives}, deadline));
     GTP_RETURN_IF_ERROR(beforeUpdate());
   }
-  return run({program, first, end, collectives}, deadline);
+  return run(timed ? *timed : Stretch{program, first, end, collectives},
+             deadline);
 }
 
 int gtp::rt::countGpus() {

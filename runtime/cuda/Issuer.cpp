@@ -4,6 +4,7 @@
 
 #include "Check.h"
 #include "Progress.h"
+#include "Range.h"
 
 #include <chrono>
 #include <cstring>
@@ -98,19 +99,21 @@ Status Issuer::join() {
   return Status::ok();
 }
 
-Status Issuer::runCollective(const Operation &operation,
-                             Collectives collectivesAre) {
+Status Issuer::runBody(const Stretch &stretch, const Operation &operation) {
   cudaStream_t stream = context.stream(operation.stream);
-  if (collectivesAre == Collectives::Omit)
+  if (!operation.isCollective())
+    return operation.body(
+        {arguments.data(), coordinates.data(), operation.stream});
+  if (stretch.collectives == Collectives::Omit)
     return Status::ok();
   GTP_RETURN_IF_ERROR(collectives->run(operation, arguments.data(), stream));
-  return collectivesAre == Collectives::Keep
+  return stretch.collectives == Collectives::Keep
              ? standIns->keep(operation, code, arena, stream)
              : Status::ok();
 }
 
-Status Issuer::issueOperation(const Operation &operation, uint64_t iteration,
-                              Collectives collectivesAre) {
+Status Issuer::issueOperation(const Stretch &stretch, uint32_t region,
+                              const Operation &operation, uint64_t iteration) {
   cudaStream_t stream = context.stream(operation.stream);
   for (uint32_t event : operation.waits)
     GTP_CUDA(cudaStreamWaitEvent(stream, events[event], 0));
@@ -120,17 +123,20 @@ Status Issuer::issueOperation(const Operation &operation, uint64_t iteration,
     for (auto [axis, stride] : place.rankStrides)
       offset += coordinates[axis] * stride;
     arguments[i] = {arena + offset, place.accumulate && iteration != 0};
-    std::byte *standIn = collectivesAre == Collectives::Omit
+    std::byte *standIn = stretch.collectives == Collectives::Omit
                              ? standIns->find(place, code)
                              : nullptr;
     if (standIn)
       arguments[i].data = standIn + (offset - place.offset);
   }
-  if (!operation.isCollective())
-    GTP_RETURN_IF_ERROR(operation.body(
-        {arguments.data(), coordinates.data(), operation.stream}));
-  else
-    GTP_RETURN_IF_ERROR(runCollective(operation, collectivesAre));
+  StepTimer *timer =
+      stretch.timing == Timing::None ? nullptr : &timers.at(stretch);
+  if (timer)
+    GTP_RETURN_IF_ERROR(timer->before(stream));
+  GTP_RETURN_IF_ERROR(runBody(stretch, operation));
+  if (timer)
+    GTP_RETURN_IF_ERROR(
+        timer->after(stream, {region, operation.index, iteration, 0, 0}));
   if (operation.eventPlus1)
     GTP_CUDA(cudaEventRecord(events[operation.eventPlus1 - 1], stream));
   return Status::ok();
@@ -139,12 +145,14 @@ Status Issuer::issueOperation(const Operation &operation, uint64_t iteration,
 Status Issuer::issueRegion(const Stretch &stretch, uint32_t index) {
   const uint32_t program = stretch.program;
   const Region &region = code.programs[program].regions[index];
+  const Range range("region " + std::to_string(index) + " " +
+                    pb::Region::Kind_Name(region.kind));
   for (uint64_t iteration = 0; iteration < region.repeat; ++iteration) {
     GTP_RETURN_IF_ERROR(fork());
     for (const Operation &operation : region.operations) {
       if (!operation.runsIn(iteration, region.repeat))
         continue;
-      Status status = issueOperation(operation, iteration, stretch.collectives);
+      Status status = issueOperation(stretch, index, operation, iteration);
       if (!status.isOk())
         return std::move(status).in(
             describePlace(plan, program, index, operation.index) +
@@ -160,11 +168,17 @@ Status Issuer::issueRegion(const Stretch &stretch, uint32_t index) {
   return Status::ok();
 }
 
-Status Issuer::issue(const Stretch &stretch) {
-  GTP_CUDA(cudaEventRecord(startEvent, firstStream()));
+Status Issuer::issueAll(const Stretch &stretch, bool isCaptured) {
+  if (stretch.timing != Timing::None)
+    GTP_RETURN_IF_ERROR(timers[stretch].begin(stretch.timing, isCaptured));
   for (uint32_t r = stretch.first; r < stretch.end; ++r)
     GTP_RETURN_IF_ERROR(issueRegion(stretch, r));
-  GTP_RETURN_IF_ERROR(context.fetchFault(firstStream()));
+  return context.fetchFault(firstStream());
+}
+
+Status Issuer::issue(const Stretch &stretch) {
+  GTP_CUDA(cudaEventRecord(startEvent, firstStream()));
+  GTP_RETURN_IF_ERROR(issueAll(stretch, /*isCaptured=*/false));
   GTP_CUDA(cudaEventRecord(doneEvent, firstStream()));
   return Status::ok();
 }
@@ -183,11 +197,7 @@ StatusOr<StepReport::Graph> Issuer::capture(const Stretch &stretch) {
   const Clock::time_point start = Clock::now();
   GTP_CUDA(
       cudaStreamBeginCapture(firstStream(), cudaStreamCaptureModeThreadLocal));
-  Status issued = Status::ok();
-  for (uint32_t r = stretch.first; r < stretch.end && issued.isOk(); ++r)
-    issued = issueRegion(stretch, r);
-  if (issued.isOk())
-    issued = context.fetchFault(firstStream());
+  Status issued = issueAll(stretch, /*isCaptured=*/true);
   cudaGraph_t graph = nullptr;
   cudaError_t ended = cudaStreamEndCapture(firstStream(), &graph);
   GTP_RETURN_IF_ERROR(std::move(issued).in("capturing the step's graph"));
@@ -213,6 +223,11 @@ Status Issuer::launch(const Stretch &stretch) {
   GTP_CUDA(cudaGraphLaunch(graphs.at(stretch), firstStream()));
   GTP_CUDA(cudaEventRecord(doneEvent, firstStream()));
   return Status::ok();
+}
+
+StatusOr<std::vector<OperationTime>>
+Issuer::times(const Stretch &stretch) const {
+  return timers.at(stretch).times(startEvent);
 }
 
 StatusOr<double> Issuer::deviceSeconds() const {

@@ -13,6 +13,7 @@
 #include "Context.h"
 #include "Program.h"
 #include "StandIns.h"
+#include "StepTimer.h"
 #include "gtp-rt/Backend.h"
 
 #include <map>
@@ -31,10 +32,12 @@ enum class Collectives {
 struct Stretch {
   uint32_t program = 0, first = 0, end = 0;
   Collectives collectives = Collectives::Run;
+  Timing timing = Timing::None;
 
   bool operator<(const Stretch &other) const {
-    return std::tie(program, first, end, collectives) <
-           std::tie(other.program, other.first, other.end, other.collectives);
+    return std::tie(program, first, end, collectives, timing) <
+           std::tie(other.program, other.first, other.end, other.collectives,
+                    other.timing);
   }
 };
 
@@ -67,6 +70,8 @@ public:
 
   /// Recorded behind the last `issue` or `launch`.
   cudaEvent_t done() const { return doneEvent; }
+  /// Of the stretch that `issue` or `launch` ran last, once it is done.
+  StatusOr<std::vector<OperationTime>> times(const Stretch &stretch) const;
   /// By the device's clock, from the first operation of that to the last.
   StatusOr<double> deviceSeconds() const;
   /// What each stream has completed last, a line a stream.
@@ -83,9 +88,11 @@ private:
   Status fork();
   Status join();
   Status issueRegion(const Stretch &stretch, uint32_t index);
-  Status issueOperation(const Operation &operation, uint64_t iteration,
-                        Collectives collectivesAre);
-  Status runCollective(const Operation &operation, Collectives collectivesAre);
+  /// All regions; captured or not.
+  Status issueAll(const Stretch &stretch, bool isCaptured);
+  Status issueOperation(const Stretch &stretch, uint32_t region,
+                        const Operation &operation, uint64_t iteration);
+  Status runBody(const Stretch &stretch, const Operation &operation);
   cudaStream_t firstStream() const;
 
   const plan::pb::Plan &plan;
@@ -99,6 +106,7 @@ private:
   std::vector<cudaEvent_t> events, joinEvents; ///< all that exist
   cudaEvent_t forkEvent = nullptr, startEvent = nullptr, doneEvent = nullptr;
   std::map<Stretch, cudaGraphExec_t> graphs;
+  std::map<Stretch, StepTimer> timers; ///< of those that are timed
   /// Of each stream, in memory that host and device share.
   uint32_t *progress = nullptr;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> markNumbers;

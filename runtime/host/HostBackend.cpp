@@ -41,6 +41,8 @@ public:
                     void *destination, uint64_t size) override;
   Status runStep(uint32_t program,
                  const std::function<Status()> &beforeUpdate) override;
+  void setTiming(Timing value) override { timing = value; }
+  StatusOr<std::vector<OperationTime>> operationTimes() const override;
 
 private:
   StatusOr<std::byte *> locate(uint64_t rank, uint32_t buffer, uint64_t offset,
@@ -57,6 +59,7 @@ private:
   std::deque<Worker> workers;
   std::vector<std::thread> threads;
   uint32_t commands = 0;
+  Timing timing = Timing::None;
 };
 
 } // namespace
@@ -164,6 +167,8 @@ Status HostBackend::runRegions(uint32_t program, uint32_t first, uint32_t end,
   shared.program = program;
   shared.firstRegion = first;
   shared.endRegion = end;
+  shared.timing = program == 0 ? timing : Timing::None;
+  shared.start = start;
   shared.running.store(static_cast<uint32_t>(workers.size()),
                        std::memory_order_relaxed);
   shared.go.record(++commands);
@@ -177,6 +182,15 @@ Status HostBackend::runRegions(uint32_t program, uint32_t first, uint32_t end,
   if (shared.outcome.ended().load(std::memory_order_relaxed))
     return Status::error(describeFailure());
   return Status::ok();
+}
+
+StatusOr<std::vector<OperationTime>> HostBackend::operationTimes() const {
+  std::vector<OperationTime> times;
+  for (const Worker &worker : workers)
+    if (worker.rankNumber() == 0)
+      times.insert(times.end(), worker.operationTimes().begin(),
+                   worker.operationTimes().end());
+  return times;
 }
 
 std::string HostBackend::describeStream(uint64_t rank,

@@ -116,17 +116,47 @@ Status Worker::runOperation(const Operation &operation) {
       shared.outcome.ended());
 }
 
+Status Worker::runTimed(const Operation &operation) {
+  if (shared.timing == Timing::None)
+    return runOperation(operation);
+  auto now = [&] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now() - shared.start)
+        .count();
+  };
+  const int64_t start = now();
+  Status status = runOperation(operation);
+  times.push_back(
+      {position.region, position.operation, position.iteration, start, now()});
+  return status;
+}
+
+bool Worker::waitForTurn(uint32_t count) {
+  return shared.timing != Timing::OneByOne ||
+         rank.turn.wait(turnsBefore + count, shared.outcome.ended());
+}
+
+void Worker::endTurn(uint32_t index) {
+  if (shared.timing == Timing::OneByOne)
+    rank.turn.record(turnsBefore + index + 1);
+}
+
 bool Worker::runIteration(const Region &region, std::vector<Event> &events,
                           uint32_t generation) {
   for (uint32_t index : region.streams[stream]) {
     const Operation &operation = region.operations[index];
-    if (!operation.runsIn(position.iteration, region.repeat))
+    const bool runs = operation.runsIn(position.iteration, region.repeat);
+    if (!waitForTurn(index))
+      return false;
+    if (!runs) {
+      endTurn(index);
       continue;
+    }
     position.operation = operation.index;
     for (uint32_t event : operation.waits)
       if (!events[event].wait(generation, shared.outcome.ended()))
         return false;
-    Status status = runOperation(operation);
+    Status status = runTimed(operation);
     if (!status.isOk()) {
       shared.outcome.fail(position, status.message());
       return false;
@@ -134,14 +164,18 @@ bool Worker::runIteration(const Region &region, std::vector<Event> &events,
     completed = position;
     if (operation.eventPlus1)
       events[operation.eventPlus1 - 1].record(generation);
+    endTurn(index);
     // A stream without waits must end too.
     if (shared.outcome.ended().load(std::memory_order_relaxed))
       return false;
   }
+  if (shared.timing == Timing::OneByOne)
+    turnsBefore += static_cast<uint32_t>(region.operations.size());
   return rank.join.arrive(shared.outcome.ended());
 }
 
 void Worker::runCommand() {
+  times.clear();
   position.rank = rank.number;
   position.program = shared.program;
   const Program &program = shared.code.programs[shared.program];

@@ -9,6 +9,7 @@
 
 #include "gtp-rt/HostBackend.h"
 
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -61,6 +62,8 @@ struct Rank {
   /// By program and region.
   std::vector<std::vector<std::vector<Event>>> events;
   Barrier join;
+  /// Where operations run one by one: how many of the iteration's are done.
+  Event turn;
 };
 
 /// What all workers share.
@@ -77,6 +80,8 @@ struct Shared {
 
   // The command that the next number of `go` starts.
   uint32_t program = 0, firstRegion = 0, endRegion = 0;
+  Timing timing = Timing::None;
+  std::chrono::steady_clock::time_point start;
   Event go;
   std::atomic<bool> stopping{false};
   std::atomic<uint32_t> running{0};
@@ -94,12 +99,20 @@ public:
   uint32_t streamNumber() const { return stream; }
   /// None before the first; read while no command runs.
   const std::optional<HostPosition> &lastCompleted() const { return completed; }
+  /// Of the last command, if it was timed; read while no command runs.
+  const std::vector<OperationTime> &operationTimes() const { return times; }
 
 private:
   void runCommand();
   bool runIteration(const Region &region, std::vector<Event> &events,
                     uint32_t generation);
   Status runOperation(const Operation &operation);
+  Status runTimed(const Operation &operation);
+  /// Waits until `count` operations of the iteration are done; false when the
+  /// run has ended.
+  bool waitForTurn(uint32_t count);
+  /// Operation `index` of the iteration is done.
+  void endTurn(uint32_t index);
   void sleepAtRandom();
 
   Shared &shared;
@@ -111,6 +124,10 @@ private:
   HostPosition position;
   std::optional<HostPosition> completed;
   uint64_t random = 0;
+  std::vector<OperationTime> times;
+  /// Operations of all that ran before the iteration, where they run one by
+  /// one.
+  uint32_t turnsBefore = 0;
 };
 
 } // namespace gtp::rt::host

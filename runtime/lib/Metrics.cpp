@@ -60,6 +60,9 @@ Status MetricsWriter::write(const StepMetrics &metrics) {
     addEval(line, *metrics.eval);
   if (metrics.skipped)
     line["skipped"] = true;
+  if (metrics.timing != Timing::None)
+    line["timed"] =
+        metrics.timing == Timing::AsPlanned ? "as planned" : "one by one";
   if (metrics.report.withoutCollectives)
     line["without_collectives"] = true;
   if (unchecked)

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 using namespace gtp;
 using namespace gtp::rt;
@@ -267,7 +268,9 @@ static Status checkOutputs(const RunOptions &options) {
                              {"--metrics", &options.metrics},
                              {"--dump-grads", &options.dumpGrads},
                              {"--dump-weights", &options.dumpWeights},
-                             {"--emit-plan", &options.emitPlan}});
+                             {"--emit-plan", &options.emitPlan},
+                             {"--profile", &options.profile},
+                             {"--trace", &options.trace}});
   for (size_t output = firstOutput; output < files.size(); ++output)
     for (size_t other = 0; other < output; ++other)
       if (!files[output].second->empty() &&
@@ -276,6 +279,31 @@ static Status checkOutputs(const RunOptions &options) {
                              *files[output].second + ": is also " +
                              files[other].first +
                              "; an output needs a file of its own");
+  return Status::ok();
+}
+
+/// What times operations needs steps for it, whose operations are timed whole.
+static Status checkTimes(const RunOptions &options) {
+  const std::tuple<const char *, const std::string *, uint64_t> outputs[] = {
+      {"--profile", &options.profile, 4}, {"--trace", &options.trace, 3}};
+  for (const auto &[option, file, least] : outputs) {
+    if (file->empty())
+      continue;
+    const bool isCut = options.withoutCollectivesAfter.has_value();
+    const uint64_t last =
+        isCut ? *options.withoutCollectivesAfter - 1 : options.steps;
+    if (last < least)
+      return Status::error(std::string(option) + "=" + *file +
+                           ": times steps from the third on, and needs " +
+                           (isCut ? "--without-collectives=" : "--steps=") +
+                           std::to_string(least + (isCut ? 1 : 0)) +
+                           " or more; got " +
+                           std::to_string(last + (isCut ? 1 : 0)));
+    if (!options.dumpGrads.empty())
+      return Status::error(
+          std::string(option) + "=" + *file +
+          ": --dump-grads stops its step on the way; leave one of them out");
+  }
   return Status::ok();
 }
 
@@ -321,6 +349,7 @@ static Status checkTogether(const RunOptions &options) {
     return Status::error("--tensorboard=" + options.tensorboard +
                          ": there is nothing to show with --steps=0; at least "
                          "1 step is needed");
+  GTP_RETURN_IF_ERROR(checkTimes(options));
   if (options.steps == 0 && !options.dumpGrads.empty())
     return Status::error(
         "--dump-grads=" + options.dumpGrads +
@@ -346,14 +375,6 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
       {"--resume",
        "checkpoint to go on from",
        "--weights starts from given weights",
-       {}},
-      {"--profile",
-       "measured times for --target",
-       "--metrics holds the time of each step",
-       {}},
-      {"--trace",
-       "timeline for Perfetto",
-       "--metrics holds the time of each step",
        {}},
   };
 
@@ -431,6 +452,11 @@ StatusOr<CommandLine> gtp::rt::parseCommandLine(int argc,
       "the last step's gradients");
   add("--dump-weights", options.dumpWeights, "FILE.safetensors",
       "weights after the last step");
+  add("--profile", options.profile, "FILE.json",
+      "how long operations take, alone and beside others, for --target of "
+      "gtp-opt");
+  add("--trace", options.trace, "FILE.json",
+      "a step as predicted and as measured, for Perfetto");
   app.add_flag("--verify-only", options.verifyOnly, "check the plan and stop");
   add("--rank-plan", texts.rankPlans, "R:FILE",
       "give one rank another plan (repeatable)")

@@ -3,6 +3,7 @@
 #include "gtp-rt/RunTool.h"
 #include "Job.h"
 #include "LoadedPlans.h"
+#include "StepTimes.h"
 #include "StopSignal.h"
 #include "gtp-rt/Console.h"
 #include "gtp-rt/Evaluation.h"
@@ -103,7 +104,8 @@ checkInputs(const RunOptions &options, const plan::pb::Plan &proto,
   if (!store.isOk())
     return std::move(store).status().in(options.plan);
   for (const std::string *output :
-       {&options.metrics, &options.dumpGrads, &options.dumpWeights})
+       {&options.metrics, &options.dumpGrads, &options.dumpWeights,
+        &options.profile, &options.trace})
     if (writes && !output->empty())
       GTP_RETURN_IF_ERROR(checkWritable(*output));
   GTP_ASSIGN_OR_RETURN(std::optional<TrainingData> data,
@@ -153,6 +155,7 @@ struct ChosenBackend {
   std::unique_ptr<Backend> backend;
   std::string where;
   std::string tuning; ///< empty on the host
+  bool isHost = false;
 };
 
 /// `channel` is null but in a job.
@@ -173,6 +176,7 @@ createBackend(Console &console, const RunOptions &options,
                            ": times kernels on GPUs, and this run has none");
     GTP_ASSIGN_OR_RETURN(chosen.backend, createHost(plan, backendOptions));
     chosen.where = "as threads of the host backend";
+    chosen.isHost = true;
     return chosen;
   }
   backendOptions.tuningCache = cache;
@@ -308,8 +312,9 @@ static bool isStopAgreed(const StopSignal &stop, ControlChannel *channel) {
 
 /// Trains, and makes the dumps appear.
 static Status runSteps(Console &console, const RunOptions &options,
-                       Inputs &inputs, Backend &backend,
+                       Inputs &inputs, ChosenBackend &chosen,
                        ControlChannel *channel) {
+  Backend &backend = *chosen.backend;
   const bool writes = !channel || channel->rank() == 0;
   std::optional<MetricsWriter> metrics;
   if (writes && !options.metrics.empty()) {
@@ -323,6 +328,7 @@ static Status runSteps(Console &console, const RunOptions &options,
   }
   GTP_RETURN_IF_ERROR(inputs.store.initialize(backend, inputs.weights));
   SafetensorsWriter gradients, weights;
+  StepTimes times(options, inputs.plan, backend);
   if (options.steps == 0 && inputs.evalData)
     GTP_RETURN_IF_ERROR(runEvaluation(console, inputs, backend, metrics));
   if (options.steps > 0) {
@@ -333,8 +339,11 @@ static Status runSteps(Console &console, const RunOptions &options,
     hooks.explainNonFinite = [&] {
       return inputs.store.explainNonFinite(backend);
     };
+    if (times.areWanted())
+      hooks.timing = [&](uint64_t step) { return times.choose(step); };
     hooks.afterStep = [&](const StepMetrics &step) {
       progress.step(step);
+      GTP_RETURN_IF_ERROR(times.afterStep());
       if (events)
         GTP_RETURN_IF_ERROR(events->write(step));
       return metrics ? metrics->write(step) : Status::ok();
@@ -368,6 +377,7 @@ static Status runSteps(Console &console, const RunOptions &options,
                             options.dumpWeights, weights, channel));
   if (!writes)
     return Status::ok();
+  GTP_RETURN_IF_ERROR(times.write(console, chosen.where, chosen.isHost));
   if (!options.dumpGrads.empty()) {
     GTP_RETURN_IF_ERROR(gradients.commit());
     console.line("gradients " + options.dumpGrads);
@@ -431,8 +441,7 @@ static Status runPlan(Console &console, const RunOptions &options,
   printEvalData(console, options, *inputs);
   if (role.writes())
     printSkipped(console, options, inputs->weights);
-  Status status =
-      runSteps(console, options, *inputs, *chosen->backend, channel);
+  Status status = runSteps(console, options, *inputs, *chosen, channel);
   if (channel)
     channel->setProgress(nullptr);
   // Before the backend goes, which may wait for other ranks.

@@ -188,6 +188,10 @@ StatusOr<uint64_t> Training::run() {
   for (uint64_t step = 1; step <= options.steps; ++step) {
     Clock::time_point start = Clock::now();
     metrics.step = step;
+    if (hooks.timing) {
+      metrics.timing = hooks.timing(step);
+      backend.setTiming(metrics.timing);
+    }
     metrics.learningRate =
         options.schedule.rate(options.hyper.learningRate, step, options.steps);
     bool isLast = step == options.steps;

@@ -89,11 +89,15 @@ def cases(gpus):
 def add_options(parser):
     parser.add_argument("--gpus", type=int, default=1, choices=sorted(MESHES))
     parser.add_argument("--plans", type=pathlib.Path, help="folder of plans made before")
+    parser.add_argument("--models", help="names of Inputs/torch with commas between (all)")
     parser.add_argument("--make-plans", action="store_true", help="make --plans and stop")
 
 
 def body(tools, report, arguments):
-    for model in sorted((gtp.HERE / "Inputs" / "torch").iterdir()):
+    models = sorted((gtp.HERE / "Inputs" / "torch").iterdir())
+    if arguments.models:
+        models = [model for model in models if model.name in arguments.models.split(",")]
+    for model in models:
         for mesh, name, check, options in cases(arguments.gpus):
             file = plan_name(model, mesh, name)
 

@@ -45,6 +45,9 @@ struct KernelWork {
   DType dtype = DType::F32;
   int64_t flops = 0;
   int64_t bytes = 0;
+  /// Of the call, as gtp/Plan/KernelSignature.h writes it; needed where the
+  /// profile has measured times.
+  std::string_view signature = {};
 };
 
 /// Local dimensions that scratch sizes are made of. What a kernel lacks is 0.
@@ -72,6 +75,7 @@ public:
   /// A built-in name, else a file. `where` of errors is the argument.
   static StatusOr<Profile> load(const std::string &nameOrFile);
   /// Parses and validates a profile's text.
+  /// One with a base has what its text leaves out from that.
   static StatusOr<Profile> parse(std::string_view text);
   /// "cpu", "gb200", "h100", "h200".
   static std::vector<std::string> builtinNames();
@@ -127,6 +131,17 @@ public:
     int64_t slowdownPermille = 0;
     bool acrossDomains = false; ///< can leave a link domain
   };
+  /// What gtp-run has measured of one call.
+  struct MeasuredKernel {
+    std::string kernel, signature;
+    int64_t aloneNs = 0, besideNs = 0;
+  };
+  struct MeasuredCollective {
+    CollectiveKind kind = CollectiveKind::AllGather;
+    Transport transport = Transport::Host;
+    int64_t ranks = 0, bytes = 0; ///< of the full value
+    int64_t aloneNs = 0, besideNs = 0;
+  };
   struct ScratchTerm {
     int64_t bytes = 0; ///< times the product of `dims`
     std::vector<std::string> dims;
@@ -154,6 +169,8 @@ public:
   double crossDomainGbPerS = 0; ///< a rank
   std::vector<Link> links;
   std::vector<Scratch> scratch;
+  std::vector<MeasuredKernel> measuredKernels; ///< by kernel and signature
+  std::vector<MeasuredCollective> measuredCollectives;
   int64_t multiprocessors = 0;
   int64_t ctaReserve =
       0; ///< multiprocessors that collectives running together may hold

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gtp::rt {
 
@@ -60,6 +61,20 @@ struct StepReport {
   bool withoutCollectives = false;
 };
 
+/// How each operation of a training step is timed.
+enum class Timing {
+  None,
+  AsPlanned, ///< in the step as it is
+  OneByOne   ///< in a step in which nothing runs beside it on its rank
+};
+
+/// When an operation ran, from the start of the step.
+struct OperationTime {
+  uint32_t region = 0, operation = 0; ///< in the plan's training step
+  uint64_t iteration = 0;
+  int64_t startNs = 0, endNs = 0;
+};
+
 class Backend {
 public:
   virtual ~Backend() = default;
@@ -81,6 +96,14 @@ public:
   /// it).
   virtual Status runStep(uint32_t program,
                          const std::function<Status()> &beforeUpdate) = 0;
+
+  /// Of the training steps from the next on; neither changes results. Not
+  /// together with `beforeUpdate`.
+  virtual void setTiming(Timing) {}
+  /// Of the last step, if it was timed, and of the first rank of this process.
+  virtual StatusOr<std::vector<OperationTime>> operationTimes() const {
+    return std::vector<OperationTime>();
+  }
 
   /// Of the last `runStep`.
   virtual StepReport lastStep() const { return {}; }

@@ -34,6 +34,7 @@ struct StepMetrics {
   double modelFlops = 0;           ///< of this step, all ranks
   uint64_t peakBytes = 0;          ///< device memory of a rank, by the plan
   StepReport report;               ///< of the backend
+  Timing timing = Timing::None;    ///< of the step's operations
   std::optional<EvalMetrics> eval; ///< after the update, of held-out text
 };
 

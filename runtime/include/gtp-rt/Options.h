@@ -59,6 +59,8 @@ struct RunOptions {
   std::string tensorboard;
   std::string dumpGrads;
   std::string dumpWeights;
+  std::string profile;
+  std::string trace;
 
   /// Of a program that builds its plan: write it and stop.
   std::string emitPlan;

@@ -47,6 +47,8 @@ void fillSamples(const RunPlan &plan, const TrainingData &data, uint64_t seed,
                  std::vector<int32_t> &labels);
 
 struct TrainHooks {
+  /// How the operations of a step, from 1, are timed; may be empty.
+  std::function<Timing(uint64_t)> timing;
   /// After each step.
   std::function<Status(const StepMetrics &)> afterStep;
   /// In the last step, when every reduced gradient is whole; may be empty.

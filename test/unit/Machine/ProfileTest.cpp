@@ -287,3 +287,49 @@ TEST(Profile, PricesAreMonotone) {
     }
   }
 }
+
+/// A profile as gtp-run writes it.
+static std::string measuredOn(const std::string &base,
+                              const std::string &kernels) {
+  return "{\"name\": \"m\", \"base\": \"" + base +
+         "\", \"measured\": {\"source\": \"here\", \"step\": {\"step_ns\": 4, "
+         "\"compute_ns\": 3, \"contention_ns\": -1, \"stall_ns\": 2}, "
+         "\"kernels\": [" +
+         kernels +
+         "], \"collectives\": [{\"collective\": \"all_gather\", "
+         "\"transport\": \"copy_engine\", \"ranks\": 2, \"bytes\": 4096, "
+         "\"calls\": 1, \"alone_ns\": 77, \"beside_ns\": 99}]}}";
+}
+
+TEST(Profile, MeasuredTimesArePreferredOfTheSameCalls) {
+  const std::string entry =
+      "{\"kernel\": \"linear\", \"operands\": \"bf16[2, 3]\", \"calls\": 4, "
+      "\"alone_ns\": 123, \"beside_ns\": 150}";
+  auto profile = Profile::parse(measuredOn("h200", entry));
+  ASSERT_TRUE(profile.isOk()) << profile.message();
+  Profile base = builtin("h200");
+  EXPECT_EQ(profile->profileName, "m");
+  EXPECT_EQ(profile->memoryBytes, base.memoryBytes);
+  KernelWork work = {"linear", Resource::Matrix, DType::BF16, 1000000, 1000};
+  work.signature = "bf16[2, 3]";
+  EXPECT_EQ(profile->kernelNs(work), 123);
+  EXPECT_NE(base.kernelNs(work), 123);
+  work.signature = "bf16[2, 4]";
+  EXPECT_EQ(profile->kernelNs(work), base.kernelNs(work));
+  work.kernel = "linear_dgrad";
+  work.signature = "bf16[2, 3]";
+  EXPECT_EQ(profile->kernelNs(work), base.kernelNs(work));
+  Group two = {2, 2};
+  auto price = [&](const Profile &from, int64_t bytes) {
+    return from.collectiveNs(CollectiveKind::AllGather, bytes, two,
+                             Transport::CopyEngine);
+  };
+  EXPECT_EQ(price(*profile, 4096), 77);
+  EXPECT_EQ(price(*profile, 8192), price(base, 8192));
+
+  EXPECT_EQ(parseError(measuredOn("h300", entry)),
+            "base: found 'h300', expected one of cpu, gb200, h100, h200");
+  EXPECT_EQ(parseError(measuredOn("h200", entry + ", " + entry)),
+            "measured.kernels: 'linear' of operands 'bf16[2, 3]' is there "
+            "twice");
+}

@@ -15,6 +15,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <set>
 #include <sstream>
 #include <sys/wait.h>
 
@@ -98,6 +100,34 @@ protected:
 };
 
 } // namespace
+
+TEST_F(GtpRunTest, TimesOfOperationsAreWritten) {
+  const std::string profile = folder.path("p.json"), trace = folder.path("t");
+  std::vector<double> plain = losses("--steps=6 --lr=1");
+  EXPECT_EQ(
+      losses("--steps=6 --lr=1 --profile=" + profile + " --trace=" + trace),
+      plain);
+  auto measured =
+      nlohmann::json::parse(TemporaryFolder::read(profile)).at("measured");
+  EXPECT_GT(measured.at("step").at("step_ns"), 0);
+  EXPECT_GT(measured.at("step").at("compute_ns"), 0);
+  std::set<std::string> kernels;
+  for (const auto &entry : measured.at("kernels")) {
+    kernels.insert(entry.at("kernel"));
+    EXPECT_GT(entry.at("alone_ns"), 0);
+    EXPECT_GT(entry.at("beside_ns"), 0);
+    EXPECT_GT(entry.at("calls"), 0);
+    EXPECT_NE(entry.at("operands"), "");
+  }
+  EXPECT_TRUE(kernels.count("embedding")) << measured;
+  std::map<int, std::set<std::string>> slices;
+  auto whole = nlohmann::json::parse(TemporaryFolder::read(trace));
+  for (const auto &event : whole.at("traceEvents"))
+    if (event.at("ph") == "X")
+      slices[event.at("pid")].insert(event.at("name"));
+  EXPECT_FALSE(slices[1].empty());
+  EXPECT_EQ(slices[1], slices[2]);
+}
 
 TEST_F(GtpRunTest, ACheckedPlanTrains) {
   std::vector<double> found = losses("--steps=200 --lr=5");

@@ -4,10 +4,12 @@
 #include "RaceAnnotations.h"
 #include "TrainPlan.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <thread>
+#include <tuple>
 
 using namespace gtp;
 using namespace gtp::test;
@@ -65,6 +67,37 @@ TEST(HostExecutor, JitterChangesNoBit) {
     if (!seed)
       first = weights;
     EXPECT_EQ(weights, first) << "seed " << seed;
+  }
+}
+
+TEST(HostExecutor, TimedStepsAreTheSameSteps) {
+  TrainPlan train;
+  auto backend = makeBackend(train.plan()), plain = makeBackend(train.plan());
+  train.writeInputs(*backend);
+  train.writeInputs(*plain);
+  uint64_t operations = 0;
+  for (const pb::Region &region : train.plan().programs(0).regions())
+    operations += uint64_t(region.operations_size()) * region.repeat();
+  using rt::Timing;
+  for (Timing timing : {Timing::OneByOne, Timing::AsPlanned, Timing::OneByOne,
+                        Timing::None, Timing::OneByOne}) {
+    backend->setTiming(timing);
+    ASSERT_TRUE(backend->runStep(0, nullptr).isOk());
+    ASSERT_TRUE(plain->runStep(0, nullptr).isOk());
+    EXPECT_EQ(train.weights(*backend), train.weights(*plain));
+    auto found = backend->operationTimes();
+    ASSERT_TRUE(found.isOk()) << found.message();
+    std::vector<rt::OperationTime> times = *found;
+    EXPECT_EQ(times.size(), timing == Timing::None ? 0 : operations);
+    std::sort(times.begin(), times.end(), [](const auto &a, const auto &b) {
+      return std::tie(a.region, a.iteration, a.operation) <
+             std::tie(b.region, b.iteration, b.operation);
+    });
+    for (size_t i = 0; i < times.size(); ++i) {
+      EXPECT_LE(times[i].startNs, times[i].endNs);
+      if (timing == Timing::OneByOne && i > 0)
+        EXPECT_LE(times[i - 1].endNs, times[i].startNs) << i;
+    }
   }
 }
 

@@ -47,11 +47,12 @@ TEST(Metrics, ALineHoldsTheDocumentedKeys) {
   metrics.report.deviceBytes = 8192;
   metrics.report.graph = StepReport::Graph{12, 0.5, 2};
   metrics.report.withoutCollectives = true;
+  metrics.timing = Timing::OneByOne;
   EXPECT_EQ(
       written(metrics, false),
       line + R"(,"device_ms":250.0,"launch_ms":125.0,"device_bytes":8192,)"
              R"("graph_nodes":12,"capture_ms":500.0,"instantiate_ms":2000.0,)"
-             R"("without_collectives":true})"
+             R"("timed":"one by one","without_collectives":true})"
              "\n");
   metrics.loss = NAN;
   EXPECT_NE(written(metrics, false).find("\"loss\":null"), std::string::npos);

@@ -231,7 +231,7 @@ TEST(Options, EveryWrongValueIsOneMessage) {
 TEST(Options, WhatIsNotSupportedYetIsRefusedByName) {
   EXPECT_EQ(error({"p", "--data=d", "--resume=x"}),
             "--resume: not supported yet; --weights starts from given weights");
-  for (const char *option : {"--save", "--save-every", "--profile", "--trace"})
+  for (const char *option : {"--save", "--save-every"})
     EXPECT_EQ(error({"p", "--data=d", option, "1"})
                   .rfind(std::string(option) + ": not supported yet; ", 0),
               0u);
@@ -305,4 +305,29 @@ TEST(Options, StepsWithoutCollectivesHaveNoResults) {
                    "--backend=host"}),
             "--without-collectives=8: times kernels on GPUs; the host backend "
             "runs whole steps only");
+}
+
+TEST(Options, TimingNeedsSteps) {
+  auto line = parse(
+      {"p", "--data=d", "--steps=4", "--profile=a.json", "--trace=b.json"});
+  ASSERT_TRUE(line.isOk()) << line.message();
+  EXPECT_EQ(line->options.profile, "a.json");
+  EXPECT_EQ(line->options.trace, "b.json");
+  EXPECT_EQ(
+      error({"p", "--data=d", "--steps=3", "--profile=a"}),
+      "--profile=a: times steps from the third on, and needs --steps=4 or "
+      "more; got 3");
+  EXPECT_EQ(error({"p", "--data=d", "--steps=2", "--trace=a"}),
+            "--trace=a: times steps from the third on, and needs --steps=3 or "
+            "more; got 2");
+  EXPECT_EQ(
+      error({"p", "--data=d", "--steps=4", "--trace=a", "--dump-grads=g"}),
+      "--trace=a: --dump-grads stops its step on the way; leave one of them "
+      "out");
+  EXPECT_EQ(error({"p", "--data=d", "--steps=9", "--profile=a",
+                   "--without-collectives=4"}),
+            "--profile=a: times steps from the third on, and needs "
+            "--without-collectives=5 or more; got 4");
+  EXPECT_EQ(error({"p", "--data=d", "--steps=4", "--trace=a", "--profile=a"}),
+            "--trace=a: is also --profile; an output needs a file of its own");
 }

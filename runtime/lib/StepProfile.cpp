@@ -1,0 +1,177 @@
+//===- StepProfile.cpp - Measured times of a plan's operations ------------===//
+
+#include "gtp-rt/StepProfile.h"
+#include "gtp-rt/File.h"
+#include "gtp/Plan/Iteration.h"
+#include "gtp/Plan/KernelRegistry.h"
+#include "gtp/Plan/KernelSignature.h"
+#include "gtp/Plan/Layout.h"
+#include "gtp/Plan/Operand.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+
+using namespace gtp;
+using namespace gtp::rt;
+namespace pb = gtp::plan::pb;
+
+/// Behind the base in the name of a profile.
+static constexpr const char kMeasured[] = ", measured";
+
+/// 0 of none.
+static int64_t median(std::vector<int64_t> values) {
+  if (values.empty())
+    return 0;
+  auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+static std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+StepProfile::Key StepProfile::keyOf(const pb::Operation &operation) const {
+  Key key;
+  if (operation.has_kernel()) {
+    key.name = plan.text(operation.kernel().name());
+    if (const plan::KernelSpec *spec = plan::lookupKernel(key.name))
+      key.signature = plan::signatureOf(*spec, operation.kernel());
+  } else if (operation.has_collective()) {
+    const pb::Collective &collective = operation.collective();
+    key.name = lower(pb::Collective::Kind_Name(collective.kind()));
+    key.transport = collective.transport();
+    key.ranks = plan::groupSize(
+        plan.proto().mesh(),
+        plan.proto().communicators(int(collective.communicator())));
+    const auto &longSide = collective.kind() == pb::Collective::ALL_GATHER
+                               ? collective.destinations()
+                               : collective.sources();
+    for (const pb::Operand &operand : longSide)
+      key.bytes += plan::elementCount(operand).value_or(0) *
+                   plan::dtypeSize(operand.dtype());
+  }
+  return key;
+}
+
+StepProfile::StepProfile(const RunPlan &runPlan) : plan(runPlan) {
+  for (const pb::Region &region : plan.proto().programs(0).regions()) {
+    classes.emplace_back();
+    for (const pb::Operation &operation : region.operations()) {
+      const bool isNamed = operation.has_kernel() || operation.has_collective();
+      classes.back().push_back(isNamed ? &samples[keyOf(operation)] : nullptr);
+      if (!isNamed)
+        continue;
+      for (uint64_t i = 0; i < region.repeat(); ++i)
+        classes.back().back()->calls +=
+            plan::runsIn(operation.when(), i, region.repeat());
+    }
+  }
+}
+
+Status StepProfile::add(Timing timing,
+                        const std::vector<OperationTime> &times) {
+  int64_t first = INT64_MAX, last = 0, compute = 0;
+  for (const OperationTime &time : times) {
+    if (time.region >= classes.size() ||
+        time.operation >= classes[time.region].size())
+      return Status::error("the backend timed an operation that the plan does "
+                           "not have");
+    const int64_t length = time.endNs - time.startNs;
+    first = std::min(first, time.startNs);
+    last = std::max(last, time.endNs);
+    const pb::Operation &operation = plan.proto()
+                                         .programs(0)
+                                         .regions(int(time.region))
+                                         .operations(int(time.operation));
+    if (plan.proto().streams(int(operation.stream())).kind() ==
+        pb::Stream::COMPUTE)
+      compute += length;
+    if (Samples *found = classes[time.region][time.operation])
+      (timing == Timing::OneByOne ? found->alone : found->beside)
+          .push_back(length);
+  }
+  if (times.empty())
+    return Status::ok();
+  if (timing == Timing::OneByOne) {
+    computeAlone.push_back(compute);
+  } else {
+    computeBeside.push_back(compute);
+    steps.push_back(last - first);
+  }
+  return Status::ok();
+}
+
+StepProfile::Step StepProfile::step() const {
+  return {steps.size(), median(steps), median(computeAlone),
+          median(computeBeside)};
+}
+
+std::string StepProfile::summary() const {
+  const Step found = step();
+  auto ms = [](int64_t ns) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f ms", double(ns) / 1e6);
+    return std::string(text);
+  };
+  return "compute " + ms(found.aloneNs) + " alone, contention " +
+         ms(found.contentionNs()) + ", stall " + ms(found.stallNs()) +
+         ", step " + ms(found.stepNs) + " (median of " +
+         std::to_string(found.steps) + ")";
+}
+
+Status StepProfile::write(const std::string &path, const std::string &machine,
+                          bool isHost) const {
+  using Json = nlohmann::ordered_json;
+  const pb::Provenance &provenance = plan.proto().provenance();
+  // A plan made with a profile like this one has its base.
+  const std::string base =
+      provenance.target().substr(0, provenance.target().find(kMeasured));
+  Json measured;
+  measured["source"] =
+      machine + ": " + std::to_string(steps.size()) + " steps as planned and " +
+      std::to_string(computeAlone.size()) + " with operations one by one, of " +
+      provenance.source() + " on " + plan.meshText();
+  const Step whole = step();
+  measured["step"] = {{"step_ns", whole.stepNs},
+                      {"compute_ns", whole.aloneNs},
+                      {"contention_ns", whole.contentionNs()},
+                      {"stall_ns", whole.stallNs()}};
+  measured["kernels"] = Json::array();
+  measured["collectives"] = Json::array();
+  for (const auto &[key, times] : samples) {
+    if (times.alone.empty() || times.beside.empty())
+      continue;
+    Json entry;
+    const bool isCollective = key.ranks != 0;
+    if (isCollective) {
+      auto transport = pb::Collective::Transport(key.transport);
+      entry["collective"] = key.name;
+      entry["transport"] =
+          transport == pb::Collective::AUTO ? (isHost ? "host" : "ring")
+          : transport == pb::Collective::RING_TRANSPORT
+              ? "ring"
+              : lower(pb::Collective::Transport_Name(transport));
+      entry["ranks"] = key.ranks;
+      entry["bytes"] = key.bytes;
+    } else {
+      entry["kernel"] = key.name;
+      entry["operands"] = key.signature;
+    }
+    entry["calls"] = times.calls;
+    entry["alone_ns"] = median(times.alone);
+    entry["beside_ns"] = median(times.beside);
+    measured[isCollective ? "collectives" : "kernels"].push_back(entry);
+  }
+  Json profile = {
+      {"name", base + kMeasured}, {"base", base}, {"measured", measured}};
+  const std::string text = profile.dump(1) + "\n";
+  GTP_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
+  GTP_RETURN_IF_ERROR(file.write(text.data(), text.size()));
+  return file.commit();
+}
