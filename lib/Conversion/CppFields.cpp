@@ -72,7 +72,10 @@ WantedField gtp::fieldFor(const Column &column) {
   WantedField wanted;
   // Where layers differ in more than a number (the first reads an embedding),
   // most of them are alike.
-  wanted.name = shortName(column[column.size() / 2]->text);
+  const Slot *named = column[column.size() / 2];
+  for (size_t i = 0; named->text.empty() && i < column.size(); ++i)
+    named = column[i];
+  wanted.name = shortName(named->text);
   auto addRows = [&](auto text) {
     for (const Slot *slot : column)
       wanted.rows.push_back(text(*slot));
