@@ -86,7 +86,7 @@ def Plan_Order : Plan_Enum<"Order", "order of a sum", [
 def Plan_Transport : Plan_Enum<"Transport", "how bytes move", [
     I32EnumCase<"Auto", 0, "auto">, I32EnumCase<"CopyEngine", 1, "copy_engine">,
     I32EnumCase<"Symmetric", 2, "symmetric">, I32EnumCase<"RingTransport", 3, "ring">,
-    I32EnumCase<"Host", 4, "host">]>;
+    I32EnumCase<"Host", 4, "host">, I32EnumCase<"Pairwise", 5, "pairwise">]>;
 def Plan_When : Plan_Enum<"When", "iterations that run an operation", [
     I32EnumCase<"Always", 0, "always">, I32EnumCase<"First", 1, "first">,
     I32EnumCase<"NotFirst", 2, "not_first">, I32EnumCase<"Last", 3, "last">,

@@ -235,7 +235,8 @@ def Plan_CollectiveOp : Plan_StepOp<"collective", (ins
     DefaultValuedProp<I64Prop, "0">:$ctas, DefaultValuedProp<I64Prop, "0">:$chunk_bytes)> {
   let summary = "a collective on equal counts";
   let description = [{
-    Touches its sources, then as many destinations, one pair a coalesced member.
+    Touches its sources, then as many destinations, one pair a coalesced member; then,
+    where the transport needs it, scratch.
 
     Example:
     ```mlir
@@ -248,6 +249,7 @@ def Plan_CollectiveOp : Plan_StepOp<"collective", (ins
     "(`transport` $transport^)? (`ctas` $ctas^)? (`chunk` $chunk_bytes^)?" # tail;
   let extraClassDeclaration = accesses # [{
     unsigned getMembers() { return getBuffers().size() / 2; }
+    bool hasScratch() { return getBuffers().size() % 2 == 1; }
   }];
 }
 

@@ -124,9 +124,15 @@ LogicalResult KernelOp::verify() {
 }
 
 LogicalResult CollectiveOp::verify() {
-  if (getViews().empty() || getViews().size() % 2 != 0)
+  if (getMembers() == 0)
     return emitOpError() << "has " << getViews().size()
-                         << " views, expected pairs of source and destination";
+                         << " views, expected pairs of source and destination, "
+                            "and scratch at most";
+  if (hasScratch() &&
+      !viewAt(getViews(), 2 * getMembers()).getDtype().isInteger(8))
+    return emitOpError() << "has scratch of "
+                         << viewAt(getViews(), 2 * getMembers()).getDtype()
+                         << ", expected i8";
   for (unsigned i = 0, e = getMembers(); i < e; ++i) {
     ViewAttr source = viewAt(getViews(), i);
     ViewAttr destination = viewAt(getViews(), e + i);

@@ -5,6 +5,7 @@
 #include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Plan/KernelRegistry.h"
 #include "gtp/Plan/KernelSignature.h"
+#include "gtp/Plan/Operand.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace gtp;
@@ -12,6 +13,27 @@ using namespace mlir;
 
 int64_t CollectiveSpec::fullBytes() const {
   return planir::elementBytes(resultType.getElementType()) *
+         ShapedType::getNumElements(fullShape);
+}
+
+plan::CollectiveMeaning CollectiveSpec::meaning(int64_t ranks) const {
+  using plan::pb::Collective;
+  plan::CollectiveMeaning meaning;
+  meaning.kind = isGather() ? Collective::ALL_GATHER
+                 : kind == dist::CollectiveKind::ReduceScatter
+                     ? Collective::REDUCE_SCATTER
+                     : Collective::ALL_REDUCE;
+  meaning.order =
+      order == dist::Order::Ring ? Collective::RING : Collective::FLAT;
+  meaning.type = dtypeOf(resultType.getElementType());
+  meaning.wire = dtypeOf(wire);
+  meaning.accumulation = dtypeOf(accumulation);
+  meaning.ranks = uint64_t(ranks);
+  return meaning;
+}
+
+int64_t CollectiveSpec::sentBytes() const {
+  return int64_t(plan::dtypeSize(plan::sentType(meaning(1)))) *
          ShapedType::getNumElements(fullShape);
 }
 
@@ -33,6 +55,22 @@ std::string CollectiveSpec::communicatorName() const {
 //===----------------------------------------------------------------------===//
 // Collectives
 //===----------------------------------------------------------------------===//
+
+plan::pb::DType gtp::dtypeOf(Type type) {
+  if (type.isF32())
+    return plan::pb::F32;
+  if (type.isBF16())
+    return plan::pb::BF16;
+  if (type.isF64())
+    return plan::pb::F64;
+  if (type.isSignlessInteger(16))
+    return plan::pb::I16;
+  if (type.isSignlessInteger(32))
+    return plan::pb::I32;
+  if (type.isSignlessInteger(64))
+    return plan::pb::I64;
+  return type.isSignlessInteger(8) ? plan::pb::U8 : plan::pb::DTYPE_INVALID;
+}
 
 /// The axes that the gather of a weight joins, and the dimension.
 static void findStorage(CollectiveSpec &spec, dist::PlacementAttr shard) {
@@ -332,6 +370,12 @@ machine::Group CostModel::group(ArrayRef<StringAttr> axes) const {
   return profile.group(mesh.degree(axes), stride, mesh.size());
 }
 
+/// Both count them alike.
+static plan::pb::Collective::Transport
+pbTransport(machine::Transport transport) {
+  return plan::pb::Collective::Transport(static_cast<int>(transport));
+}
+
 FailureOr<machine::CollectivePrice> CostModel::price(const CollectiveSpec &spec,
                                                      Location loc) const {
   machine::CollectiveKind kind = machine::CollectiveKind::AllReduce;
@@ -339,9 +383,46 @@ FailureOr<machine::CollectivePrice> CostModel::price(const CollectiveSpec &spec,
     kind = machine::CollectiveKind::AllGather;
   else if (spec.kind == dist::CollectiveKind::ReduceScatter)
     kind = machine::CollectiveKind::ReduceScatter;
+  machine::Group ranks = group(spec.axes);
+  plan::CollectiveMeaning meaning = spec.meaning(ranks.size);
+  constexpr int64_t kLargeGather = int64_t(1) << 30;
+  int64_t deciding = spec.isGather() ? kLargeGather : spec.sentBytes();
+  machine::Transport chosen = machine::Transport::Auto;
+  int64_t least = INT64_MAX;
+  std::string reasons;
+  for (machine::Transport transport : profile.transports(kind, ranks)) {
+    // A scalar is not worth a window.
+    if (spec.purpose() == planir::Purpose::Scalar &&
+        plan::needsWindow(pbTransport(transport)))
+      continue;
+    std::string whyNot = plan::whyNotBy(pbTransport(transport), meaning);
+    if (!whyNot.empty()) {
+      reasons += (reasons.empty() ? "" : "; ") + whyNot;
+      continue;
+    }
+    StatusOr<machine::CollectivePrice> price =
+        profile.collective(kind, deciding, ranks, transport);
+    if (price.isOk() && price->durationNs + price->contentionNs < least) {
+      chosen = transport;
+      least = price->durationNs + price->contentionNs;
+    }
+  }
+  if (least == INT64_MAX && !reasons.empty())
+    return emitError(loc) << "profile '" << profile.profileName
+                          << "' has no transport that computes what its "
+                          << StringRef(machine::name(kind)) << " means: not "
+                          << reasons;
   StatusOr<machine::CollectivePrice> price =
-      profile.collective(kind, spec.fullBytes(), group(spec.axes));
+      profile.collective(kind, spec.sentBytes(), ranks, chosen);
   if (!price.isOk())
     return emitError(loc) << price.message();
   return *price;
+}
+
+int64_t CostModel::scratchBytes(const CollectiveSpec &spec,
+                                const machine::CollectivePrice &price,
+                                bool accumulates) const {
+  return int64_t(plan::memberScratchBytes(
+      pbTransport(price.transport), spec.meaning(group(spec.axes).size),
+      uint64_t(ShapedType::getNumElements(spec.fullShape)), accumulates));
 }

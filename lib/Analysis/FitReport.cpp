@@ -161,6 +161,8 @@ Classifier::Classifier(ProgramOp program) {
       Evidence evidence = Value;
       if (kernel)
         evidence = evidenceOf(kernel, i);
+      else if (collective && i == 2 * collective.getMembers())
+        evidence = ScratchOnly;
       else if (collective && collective.getParameterAttr())
         evidence = collective.getKind() != CollectiveKind::AllGather ? Gradient
                    : i >= collective.getMembers()                    ? Gathered

@@ -80,7 +80,8 @@ PlanLifetimes gtp::lifetimesOf(ProgramOp program) {
           buffer.carried = true;
         auto collective = dyn_cast<CollectiveOp>(*step);
         if (collective && collective.getKind() == CollectiveKind::AllGather &&
-            collective.getParameterAttr() && i >= collective.getMembers())
+            collective.getParameterAttr() && i >= collective.getMembers() &&
+            i < 2 * collective.getMembers())
           lifetimes.gathered[position] = true;
       }
       ++index;

@@ -10,6 +10,7 @@
 #include "gtp/Plan/Iteration.h"
 #include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
+#include "gtp/Plan/Transport.h"
 
 #include <algorithm>
 #include <cctype>
@@ -103,8 +104,9 @@ Cost Player::costOf(const pb::Operation &op) const {
   uint64_t bytes = 0;
   const auto &longSide =
       c.kind() == pb::Collective::ALL_GATHER ? c.destinations() : c.sources();
+  pb::DType sent = sentType(CollectiveMeaning::of(c, 1));
   for (const pb::Operand &operand : longSide)
-    bytes += elementCount(operand).value_or(0) * dtypeSize(c.wire());
+    bytes += elementCount(operand).value_or(0) * dtypeSize(sent);
   // Ranks of the innermost axis are the closest.
   uint32_t innermost = 0;
   for (uint32_t axis : communicator.axes())
@@ -273,6 +275,8 @@ static void forEachOperand(const pb::Operation &op,
     f(operand);
   for (const pb::Operand &operand : op.collective().destinations())
     f(operand);
+  if (op.collective().has_scratch())
+    f(op.collective().scratch());
   if (op.has_copy()) {
     f(op.copy().source());
     f(op.copy().destination());

@@ -53,8 +53,8 @@ private:
   void addBase();
   /// The value whose buffer holds `value`: pieces of splits and concats share.
   Value rootOf(Value value) const;
-  FailureOr<planning::TransferCost> transferCost(const CollectiveSpec &spec,
-                                                 Location loc) const;
+  FailureOr<std::pair<planning::TransferCost, machine::CollectivePrice>>
+  transferCost(const CollectiveSpec &spec, Location loc) const;
   /// Compute index of the first kernel at or behind, and the last at or before,
   /// a position of the block.
   uint32_t firstFrom(int64_t position) const;
@@ -107,7 +107,7 @@ std::pair<int64_t, int64_t> ProblemBuilder::usePositions(Value value) const {
   return {first, last};
 }
 
-FailureOr<planning::TransferCost>
+FailureOr<std::pair<planning::TransferCost, machine::CollectivePrice>>
 ProblemBuilder::transferCost(const CollectiveSpec &spec, Location loc) const {
   FailureOr<machine::CollectivePrice> price = costs.price(spec, loc);
   if (failed(price))
@@ -117,7 +117,7 @@ ProblemBuilder::transferCost(const CollectiveSpec &spec, Location loc) const {
       price->durationNs + (spec.isGather() ? price->ownCopyNs : 0);
   cost.contentionNs = price->contentionNs;
   cost.slowdownPermille = price->slowdownPermille;
-  return cost;
+  return std::pair(cost, *price);
 }
 
 LogicalResult ProblemBuilder::addCollectives() {
@@ -126,7 +126,7 @@ LogicalResult ProblemBuilder::addCollectives() {
     std::optional<CollectiveSpec> spec = collectiveSpec(&op);
     if (!spec || op.use_empty())
       continue;
-    FailureOr<planning::TransferCost> cost = transferCost(*spec, op.getLoc());
+    auto cost = transferCost(*spec, op.getLoc());
     if (failed(cost))
       return failure();
     Value value = op.getResult(0);
@@ -135,7 +135,7 @@ LogicalResult ProblemBuilder::addCollectives() {
     if (isa<dist::MaterializeOp>(op)) {
       planning::Gather gather;
       gather.bytes = alignedBytes(spec->fullBytes());
-      gather.cost = *cost;
+      gather.cost = cost->first;
       gather.firstUse = firstFrom(first);
       gather.lastUse = std::max(gather.firstUse, lastUpTo(last));
       gather.name = nameOf(&op);
@@ -149,7 +149,10 @@ LogicalResult ProblemBuilder::addCollectives() {
     // An all-reduce works in place, or on the shard that a scatter left.
     bool scatters = spec->kind == dist::CollectiveKind::ReduceScatter;
     reduction.bytes = scatters ? alignedBytes(spec->fullBytes()) : 0;
-    reduction.cost = *cost;
+    reduction.cost = cost->first;
+    if (scatters)
+      reduction.bytes +=
+          costs.scratchBytes(*spec, cost->second, result.repeat > 1);
     reduction.producer = lastUpTo(own);
     bool leaves = llvm::all_of(value.getUsers(), [](Operation *user) {
       return isa<tfm::YieldOp>(user) || collectiveSpec(user);

@@ -362,7 +362,7 @@ LogicalResult ConvertGtpToPlanPass::convert() {
       planir::MeshAttr::get(&getContext(), mesh.getNames(), mesh.getDegrees()),
       /*arena=*/0, /*model=*/nullptr, /*numerics=*/nullptr,
       /*provenance=*/nullptr, /*claims=*/nullptr, /*stats=*/nullptr);
-  PlanParts plan(program, mesh);
+  PlanParts plan(program, mesh, profile->ctaReserve);
   Block *block = &program.getBody().emplaceBlock();
   SmallVector<std::unique_ptr<Converter>> converters;
   for (func::FuncOp function : functions) {

@@ -69,25 +69,35 @@ private:
 /// The communicators of a plan, made as they are needed.
 class Communicators {
 public:
-  explicit Communicators(dist::MeshAttr mesh) : mesh(mesh) {}
-  mlir::FlatSymbolRefAttr get(const CollectiveSpec &spec);
-  /// Declares those that were asked for, in that order.
-  void emit(mlir::OpBuilder &builder, mlir::Location loc) const;
+  /// What collectives that hold multiprocessors may take is `ctaReserve`.
+  Communicators(dist::MeshAttr mesh, int64_t ctaReserve)
+      : mesh(mesh), ctaReserve(ctaReserve) {}
 
-private:
   struct Entry {
     mlir::FlatSymbolRefAttr symbol;
     planir::Purpose purpose;
     llvm::SmallVector<int64_t> axes;
+    int64_t ctas;
+    planir::CtaPolicy policy = planir::CtaPolicy::Default;
+    bool limits = false, window = false, spansNodes = false;
   };
+  /// That of a collective, which goes by `transport` and perhaps leaves a link
+  /// domain.
+  const Entry &get(const CollectiveSpec &spec, planir::Transport transport,
+                   bool spansNodes);
+  /// Declares those that were asked for, in that order.
+  void emit(mlir::OpBuilder &builder, mlir::Location loc) const;
+
+private:
   dist::MeshAttr mesh;
+  int64_t ctaReserve;
   llvm::SmallVector<Entry> entries;
 };
 
 /// What the programs of a plan have in common.
 struct PlanParts {
-  PlanParts(planir::ProgramOp program, dist::MeshAttr mesh)
-      : program(program), communicators(mesh) {}
+  PlanParts(planir::ProgramOp program, dist::MeshAttr mesh, int64_t ctaReserve)
+      : program(program), communicators(mesh, ctaReserve) {}
 
   /// Where something that outlives a program is: the state `part` (its role) of
   /// the parameter `owner`, or the input or output `part`, with that word as

@@ -48,7 +48,19 @@ LogicalResult Converter::convertCollective(Operation &op,
   if (!out.source.view.isDense() || !out.destination.view.isDense())
     return op.emitOpError("works on a value whose rows are apart in memory");
 
-  out.communicator = plan.communicators.get(spec);
+  out.transport = Transport(static_cast<int>(price->transport));
+  const Communicators::Entry &communicator = plan.communicators.get(
+      spec, out.transport, costs.group(spec.axes).spansDomains());
+  out.communicator = communicator.symbol;
+  if (plan::holdsMultiprocessors(
+          plan::pb::Collective::Transport(static_cast<int>(out.transport))))
+    out.ctas = communicator.ctas;
+  if (int64_t bytes = costs.scratchBytes(spec, *price,
+                                         out.destination.view.getAccumulate()))
+    out.scratch = places.allocate(
+        op.getLoc(), BufferKind::Transient,
+        RankedTensorType::get(bytes, IntegerType::get(op.getContext(), 8)), 0,
+        sourceName(op.getLoc()));
   out.parameter = parameters.weightOf(spec.source);
   if (!out.parameter)
     out.parameter = parameters.gradientOf(result);
@@ -56,9 +68,6 @@ LogicalResult Converter::convertCollective(Operation &op,
   out.accumulation = spec.accumulation;
   out.order = spec.order == dist::Order::Ring ? planir::Order::Ring
                                               : planir::Order::Flat;
-  out.transport = price->transport == machine::Transport::Host
-                      ? Transport::Host
-                      : Transport::Auto;
   out.duration = price->durationNs + (spec.isGather() ? price->ownCopyNs : 0);
   Value token = steps.collective(op.getLoc(), out).getToken();
   if (isa<dist::PrefetchOp>(op))

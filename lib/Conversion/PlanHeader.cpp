@@ -15,24 +15,41 @@ using namespace mlir;
 // Communicators
 //===----------------------------------------------------------------------===//
 
-FlatSymbolRefAttr Communicators::get(const CollectiveSpec &spec) {
+const Communicators::Entry &Communicators::get(const CollectiveSpec &spec,
+                                               Transport transport,
+                                               bool spansNodes) {
   auto symbol =
       FlatSymbolRefAttr::get(mesh.getContext(), spec.communicatorName());
   // Entries are few: one for each purpose and set of axes.
-  if (llvm::any_of(entries,
-                   [&](const Entry &entry) { return entry.symbol == symbol; }))
-    return symbol;
-  SmallVector<int64_t> positions;
-  for (StringAttr axis : mesh.sorted(spec.axes))
-    positions.push_back(mesh.position(axis));
-  entries.push_back({symbol, spec.purpose(), positions});
-  return symbol;
+  Entry *entry = llvm::find_if(
+      entries, [&](const Entry &known) { return known.symbol == symbol; });
+  if (entry == entries.end()) {
+    SmallVector<int64_t> positions;
+    for (StringAttr axis : mesh.sorted(spec.axes))
+      positions.push_back(mesh.position(axis));
+    // A scalar is no work for more than one block.
+    int64_t ctas = spec.purpose() == Purpose::Scalar
+                       ? std::min<int64_t>(ctaReserve, 1)
+                       : ctaReserve;
+    entries.push_back({symbol, spec.purpose(), positions, ctas});
+    entry = &entries.back();
+  }
+  auto kind = plan::pb::Collective::Transport(static_cast<int>(transport));
+  entry->limits |= plan::holdsMultiprocessors(kind);
+  entry->window |= plan::needsWindow(kind);
+  entry->spansNodes |= spansNodes;
+  if (transport == Transport::CopyEngine)
+    entry->policy = CtaPolicy::Zero;
+  return *entry;
 }
 
 void Communicators::emit(OpBuilder &builder, Location loc) const {
-  for (const Entry &entry : entries)
+  for (const Entry &entry : entries) {
+    int64_t ctas = entry.limits ? entry.ctas : 0;
     CommunicatorOp::create(builder, loc, entry.symbol.getValue(), entry.purpose,
-                           entry.axes);
+                           entry.axes, entry.policy, ctas, ctas,
+                           /*priority=*/0, entry.window, entry.spansNodes);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -357,7 +357,8 @@ StatusOr<Item> Reader::collective(const pb::Operation &operation) {
   SlotText over;
   over += "over(" + items.communicatorNames.at(collective.communicator()) + ")";
   static const std::set<std::string> elsewhere = {
-      "kind", "communicator", "sources", "destinations", "parameter_plus1"};
+      "kind",         "communicator",    "sources",
+      "destinations", "parameter_plus1", "scratch"};
   for (const FieldDescriptor *field : setFields(collective)) {
     if (elsewhere.count(field->name()))
       continue;
@@ -377,6 +378,11 @@ StatusOr<Item> Reader::collective(const pb::Operation &operation) {
       "pb::Collective::" + pb::Collective::Kind_Name(collective.kind());
   GTP_ASSIGN_OR_RETURN(item.arguments[1], views(collective.sources()));
   GTP_ASSIGN_OR_RETURN(item.arguments[2], views(collective.destinations()));
+  if (collective.has_scratch()) {
+    over += ".scratch(";
+    GTP_RETURN_IF_ERROR(addView(collective.scratch(), over));
+    over += ")";
+  }
   item.arguments[3] = std::move(over);
   GTP_ASSIGN_OR_RETURN(item.arguments[4], issue(operation));
   return item;

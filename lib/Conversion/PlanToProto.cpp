@@ -8,6 +8,8 @@
 
 #include "gtp/Conversion/PlanToProto.h"
 
+#include "gtp/Analysis/CostModel.h"
+
 #include "dialects/Tfm/TfmDialect.h"
 #include "gtp/Plan/PlanFile.h"
 #include "mlir/IR/Builders.h"
@@ -23,22 +25,6 @@ using namespace mlir;
 namespace pb = gtp::plan::pb;
 
 namespace {
-
-pb::DType dtypeOf(Type type) {
-  if (type.isF32())
-    return pb::F32;
-  if (type.isBF16())
-    return pb::BF16;
-  if (type.isF64())
-    return pb::F64;
-  if (type.isSignlessInteger(16))
-    return pb::I16;
-  if (type.isSignlessInteger(32))
-    return pb::I32;
-  if (type.isSignlessInteger(64))
-    return pb::I64;
-  return type.isSignlessInteger(8) ? pb::U8 : pb::DTYPE_INVALID;
-}
 
 /// Sets the fields of `message` that `fields` names.
 LogicalResult setFields(DictionaryAttr fields,
@@ -344,6 +330,9 @@ void Emitter::emitCollective(CollectiveOp op, pb::Collective &out) {
   out.set_ctas(op.getCtas());
   out.set_chunk_bytes(op.getChunkBytes());
   out.set_parameter_plus1(parameterPlus1(op.getParameterAttr()));
+  if (op.hasScratch())
+    emitOperand(op.getBuffers().back(), op.getViews()[2 * members],
+                *out.mutable_scratch());
 }
 
 LogicalResult Emitter::emitStep(StepOpInterface step, pb::Operation &out) {

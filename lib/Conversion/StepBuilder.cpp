@@ -154,14 +154,16 @@ FillOp StepBuilder::fill(Location loc, const Slot &destination,
 
 CollectiveOp StepBuilder::collective(Location loc,
                                      const Collective &collective) {
-  Slot slots[] = {collective.source, collective.destination};
+  SmallVector<Slot> slots = {collective.source, collective.destination};
+  if (collective.scratch)
+    slots.push_back(collective.scratch);
   bool gathers = collective.kind == CollectiveKind::AllGather;
   auto op = CollectiveOp::create(
       builder, loc, token(), collective.kind, collective.communicator,
       collective.parameter, TypeAttr::get(collective.wire),
       TypeAttr::get(collective.accumulation), Reduce::Sum, collective.order,
-      collective.transport, /*ctas=*/0, /*chunk_bytes=*/0, buffersOf(slots),
-      viewsOf(builder, slots), ValueRange(),
+      collective.transport, collective.ctas, /*chunk_bytes=*/0,
+      buffersOf(slots), viewsOf(builder, slots), ValueRange(),
       gathers ? kGatherStream : kReduceStream);
   op.setDuration(collective.duration);
   SmallVector<Value> trigger;

@@ -56,6 +56,8 @@ public:
     mlir::Type wire, accumulation;
     planir::Order order;
     planir::Transport transport;
+    int64_t ctas = 0;
+    Slot scratch; ///< null where the transport needs none
     int64_t duration;
   };
   /// Triggered by the compute op before it.

@@ -16,7 +16,7 @@ static const std::vector<std::string_view> kCollectives = {
     "all_gather", "reduce_scatter", "all_reduce", "all_to_all"};
 /// Without `auto`, which is a request and no transport.
 static const std::vector<std::string_view> kTransports = {
-    "copy_engine", "symmetric", "ring", "host"};
+    "copy_engine", "symmetric", "ring", "host", "pairwise"};
 static const std::vector<std::string_view> kDims = {
     "batch", "sequence", "keys", "heads", "kv_heads", "head_dim"};
 

@@ -46,6 +46,7 @@ public:
   void header();
   void memory();
   void parameters();
+  void communicator(uint64_t index);
   void communicators();
   void programs();
 
@@ -251,9 +252,23 @@ void Printer::parameters() {
   }
 }
 
+void Printer::communicator(uint64_t index) {
+  const pb::Communicator &c = plan.communicators(static_cast<int>(index));
+  fact(0, "communicator", communicatorNames[index]);
+  if (c.cta_policy() != pb::Communicator::DEFAULT)
+    fact(1, "cta_policy", pb::Communicator::CtaPolicy_Name(c.cta_policy()));
+  if (c.min_ctas() || c.max_ctas())
+    fact(1, "ctas",
+         std::to_string(c.min_ctas()) + " to " + std::to_string(c.max_ctas()));
+  if (c.needs_window())
+    line("  window");
+  if (c.spans_nodes())
+    line("  spans nodes");
+}
+
 void Printer::communicators() {
   for (int i = 0; i < plan.communicators_size(); ++i)
-    fact(0, "communicator", communicatorNames[static_cast<uint64_t>(i)]);
+    communicator(static_cast<uint64_t>(i));
   for (int i = 0; i < plan.streams_size(); ++i)
     fact(0, "stream", streams[static_cast<uint64_t>(i)]);
 }
@@ -304,7 +319,11 @@ void Printer::collective(const pb::Collective &c) {
     fact(4, pb::Collective::Reduce_Name(c.reduce()),
          std::string("in ") + dtypeName(c.accumulation()) + " " +
              pb::Collective::Order_Name(c.order()));
-  fact(4, "by", pb::Collective::Transport_Name(c.transport()));
+  fact(4, "by",
+       pb::Collective::Transport_Name(c.transport()) +
+           (c.ctas() ? " on " + std::to_string(c.ctas()) + " CTAs" : ""));
+  if (c.has_scratch())
+    fact(4, "scratch", operand(c.scratch()));
   if (c.parameter_plus1())
     fact(4, "parameter", parameterNames[c.parameter_plus1() - 1]);
 }

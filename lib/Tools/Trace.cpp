@@ -123,6 +123,9 @@ void Writer::slice(const pb::Operation &op, const PlanTimeline::Span &span) {
         json.attribute("source", source);
       if (!parameter.empty())
         json.attribute("parameter", parameter);
+      if (op.has_collective())
+        json.attribute("transport", pb::Collective::Transport_Name(
+                                        op.collective().transport()));
       json.attribute("alone_ns", op.duration());
       if (span.idle > 0)
         json.attribute("stream_idle_before_ns", span.idle);

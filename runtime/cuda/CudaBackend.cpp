@@ -149,8 +149,10 @@ Status CudaBackend::allocate() {
     context.setWorkspace(stream, next);
     next += workspace;
   }
-  if (state->collectives)
+  if (state->collectives) {
     state->collectives->setStaging(next);
+    GTP_RETURN_IF_ERROR(state->collectives->setArena(base, arena));
+  }
   return context.uploadConstants(next + staging);
 }
 

@@ -2,9 +2,7 @@
 
 #include "DeviceMemory.h"
 
-#include "Check.h"
-
-#include <cuda.h>
+#include "Driver.h"
 
 using namespace gtp;
 using namespace gtp::rt::cuda;
@@ -48,29 +46,17 @@ private:
 
 } // namespace
 
-template <typename Function>
-static Status find(const char *name, Function &function) {
-  void *address = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  GTP_CUDA(cudaGetDriverEntryPointByVersion(name, &address, 12000,
-                                            cudaEnableDefault, &found));
-  if (found != cudaDriverEntryPointSuccess)
-    return Status::error(std::string("the GPU's driver has no ") + name +
-                         "; a driver for CUDA 13 (580 or later) is needed");
-  function = reinterpret_cast<Function>(address);
-  return Status::ok();
-}
-
 Status Driver::load() {
-  GTP_RETURN_IF_ERROR(find("cuMemGetAllocationGranularity", granularity));
-  GTP_RETURN_IF_ERROR(find("cuMemAddressReserve", reserve));
-  GTP_RETURN_IF_ERROR(find("cuMemAddressFree", release));
-  GTP_RETURN_IF_ERROR(find("cuMemCreate", create));
-  GTP_RETURN_IF_ERROR(find("cuMemRelease", destroy));
-  GTP_RETURN_IF_ERROR(find("cuMemMap", map));
-  GTP_RETURN_IF_ERROR(find("cuMemUnmap", unmap));
-  GTP_RETURN_IF_ERROR(find("cuMemSetAccess", setAccess));
-  return find("cuGetErrorString", errorString);
+  GTP_RETURN_IF_ERROR(
+      findInDriver("cuMemGetAllocationGranularity", granularity));
+  GTP_RETURN_IF_ERROR(findInDriver("cuMemAddressReserve", reserve));
+  GTP_RETURN_IF_ERROR(findInDriver("cuMemAddressFree", release));
+  GTP_RETURN_IF_ERROR(findInDriver("cuMemCreate", create));
+  GTP_RETURN_IF_ERROR(findInDriver("cuMemRelease", destroy));
+  GTP_RETURN_IF_ERROR(findInDriver("cuMemMap", map));
+  GTP_RETURN_IF_ERROR(findInDriver("cuMemUnmap", unmap));
+  GTP_RETURN_IF_ERROR(findInDriver("cuMemSetAccess", setAccess));
+  return findInDriver("cuGetErrorString", errorString);
 }
 
 Status MappedMemory::map(int device, uint64_t bytes) {

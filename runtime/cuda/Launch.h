@@ -198,10 +198,11 @@ cudaError_t attentionGrad(const AttentionShape &shape, const Tensor &dout,
 constexpr size_t kMostRanksOfAGroup = 64;
 enum class Scalar { F32, F64, I64, BF16 };
 struct Reduction {
-  Scalar type;       ///< of sources and result
+  Scalar type;       ///< of the result, and of sources unless they are narrow
   Scalar wire;       ///< what contributions and their reduction are rounded to
   bool wide = false; ///< accumulated in f64
   bool maximum = false;
+  bool narrow = false; ///< sources of a float32 result are bf16
 };
 /// out = (add ? out : 0) + the reduction of element i of all `sources`, in that
 /// order; the addition is rounded by itself.
@@ -209,6 +210,9 @@ cudaError_t reduceInOrder(const Reduction &reduction,
                           const void *const *sources, size_t ranks,
                           uint64_t count, void *out, bool add,
                           cudaStream_t stream);
+/// Rounds float32 to bf16, to nearest even.
+cudaError_t roundToBf16(const void *from, uint64_t count, void *to,
+                        cudaStream_t stream);
 
 } // namespace gtp::rt::cuda
 

@@ -78,6 +78,12 @@ StatusOr<CollectiveSpec> gtp::rt::readCollective(const Collective &collective,
   spec.type = collective.sources(0).dtype();
   spec.wire = collective.wire();
   spec.accumulation = collective.accumulation();
+  spec.transport = collective.transport();
+  spec.ranks = groupSize;
+  std::string whyNot = plan::whyNotBy(
+      spec.transport, plan::CollectiveMeaning::of(collective, groupSize));
+  if (!whyNot.empty())
+    return Status::error("it goes " + whyNot);
   if (spec.kind != Collective::ALL_GATHER)
     GTP_RETURN_IF_ERROR(checkReduction(collective, spec.type));
   for (int i = 0; i < collective.sources_size(); ++i) {
@@ -91,5 +97,13 @@ StatusOr<CollectiveSpec> gtp::rt::readCollective(const Collective &collective,
     GTP_RETURN_IF_ERROR(checkMember(source, destination, spec.kind, groupSize));
     spec.counts.push_back(*plan::elementCount(source));
   }
+  uint64_t needed = plan::collectiveScratchBytes(collective, groupSize);
+  uint64_t given = collective.has_scratch()
+                       ? plan::byteExtent(collective.scratch()).value_or(0)
+                       : 0;
+  if (given != needed)
+    return Status::error("it has " + std::to_string(given) +
+                         " bytes of scratch, and its transport needs " +
+                         std::to_string(needed));
   return spec;
 }

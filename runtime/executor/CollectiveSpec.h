@@ -3,6 +3,7 @@
 #ifndef GTP_RUNTIME_EXECUTOR_COLLECTIVESPEC_H
 #define GTP_RUNTIME_EXECUTOR_COLLECTIVESPEC_H
 
+#include "gtp/Plan/Transport.h"
 #include "gtp/Plan/plan.pb.h"
 #include "gtp/Support/Status.h"
 
@@ -20,6 +21,13 @@ struct CollectiveSpec {
   plan::pb::DType accumulation;
   /// Elements of the source of each coalesced member.
   std::vector<uint64_t> counts;
+  plan::pb::Collective::Transport transport = plan::pb::Collective::AUTO;
+  uint32_t ranks = 1;
+
+  plan::CollectiveMeaning meaning() const {
+    return {kind,         reduce, plan::pb::Collective::FLAT, type, wire,
+            accumulation, ranks};
+  }
 };
 
 /// Fails when no backend implements what the collective means, or when counts

@@ -184,6 +184,11 @@ Status Decoder::readCollective(const pb::Collective &collective,
     GTP_RETURN_IF_ERROR(addPlace(source, repeat, Access::Read, decoded));
   for (const pb::Operand &destination : collective.destinations())
     GTP_RETURN_IF_ERROR(addPlace(destination, repeat, Access::Write, decoded));
+  if (collective.has_scratch()) {
+    GTP_RETURN_IF_ERROR(
+        addPlace(collective.scratch(), repeat, Access::Write, decoded));
+    decoded.places.back().scratch = true;
+  }
   decoded.communicator = collective.communicator();
   auto spec = gtp::rt::readCollective(
       collective, code.communicators[collective.communicator()].size);

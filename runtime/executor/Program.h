@@ -47,7 +47,8 @@ struct Operation {
   plan::pb::Operation::When when = plan::pb::Operation::ALWAYS;
   std::vector<uint32_t> waits; ///< events of other streams
   uint32_t eventPlus1 = 0;
-  /// Of a collective: sources, then as many destinations.
+  /// Of a collective: sources, then as many destinations; then scratch, if its
+  /// transport needs any.
   std::vector<Place> places;
   std::vector<Poison> poisons; ///< empty unless a backend fills it
   /// Empty for a collective.

@@ -162,6 +162,11 @@ Over &Over::chunkBytes(uint32_t value) {
   return *this;
 }
 
+Over &Over::scratch(const View &value) {
+  *collective.mutable_scratch() = value.message();
+  return *this;
+}
+
 Dim &Dim::segment(const char *name, uint64_t size) {
   segmentNames.push_back(name);
   dim.add_segments()->set_size(size);

@@ -3,6 +3,8 @@
 #include "gtp-rt/RunPlan.h"
 #include "gtp/Plan/Operand.h"
 
+#include <map>
+
 using namespace gtp;
 using namespace gtp::plan;
 using namespace gtp::rt;
@@ -114,6 +116,27 @@ std::string RunPlan::meshText() const {
     text += (text.empty() ? "" : ", ") + axis.name() + "=" +
             std::to_string(axis.degree());
   return text.empty() ? "one rank" : text;
+}
+
+std::string RunPlan::transportsText() const {
+  using pb::Collective;
+  std::map<std::pair<Collective::Kind, Collective::Transport>, uint64_t> counts;
+  for (const pb::Region &region : plan->programs(0).regions())
+    for (const pb::Operation &operation : region.operations())
+      if (operation.has_collective())
+        counts[{operation.collective().kind(),
+                operation.collective().transport()}] += region.repeat();
+  std::string text;
+  for (const auto &[key, count] : counts) {
+    const char *kind = key.first == Collective::ALL_GATHER ? "all-gather"
+                       : key.first == Collective::REDUCE_SCATTER
+                           ? "reduce-scatter"
+                           : "all-reduce";
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kind +
+            (count == 1 ? "" : "s") + " by " +
+            Collective::Transport_Name(key.second);
+  }
+  return text;
 }
 
 uint64_t RunPlan::arenaBytes() const {

@@ -222,6 +222,8 @@ static void printSummary(Console &console, const RunOptions &options,
                " sequences of " + std::to_string(model.sequence()) +
                " tokens in " + std::to_string(model.microbatches()) +
                (model.microbatches() == 1 ? " microbatch" : " microbatches"));
+  if (std::string transports = plan.transportsText(); !transports.empty())
+    console.line("moves     " + transports + " a step");
   console.line("memory    " + bytesText(plan.arenaBytes()) + " a rank, of it " +
                bytesText(proto.claims().persistent_bytes()) +
                " across steps; weights, gradients and optimizer state whole on "
@@ -238,6 +240,18 @@ static void printSummary(Console &console, const RunOptions &options,
                (options.weights.empty()
                     ? "initial, from seed " + std::to_string(options.seed)
                     : options.weights));
+}
+
+/// What the plan says that its rank takes of a GPU, and what the GPU says.
+static void printMemory(Console &console, const RunPlan &plan,
+                        const StepReport &last) {
+  if (last.deviceBytes == 0)
+    return;
+  uint64_t overhead = plan.proto().claims().overhead_bytes();
+  console.line("memory    claimed " + bytesText(plan.arenaBytes()) +
+               " and the target's overhead of " + bytesText(overhead) +
+               ", together " + bytesText(plan.arenaBytes() + overhead) +
+               "; in use on the GPU " + bytesText(last.deviceBytes));
 }
 
 static void printData(Console &console, const RunOptions &options,
@@ -367,6 +381,7 @@ static Status runSteps(Console &console, const RunOptions &options,
     training.evalEvery = options.evalEvery;
     GTP_ASSIGN_OR_RETURN(uint64_t ran, train(inputs.plan, backend, *inputs.data,
                                              training, hooks));
+    printMemory(console, inputs.plan, backend.lastStep());
     if (ran < options.steps)
       console.line("stopped   by SIGTERM after step " + std::to_string(ran) +
                    " of " + std::to_string(options.steps));

@@ -36,6 +36,15 @@ def start(tools, plans, model, *options):
     return processes
 
 
+def without(variable, value, processes):
+    """`processes()` with a variable of the environment for the ranks alone."""
+    os.environ[variable] = value
+    try:
+        return processes()
+    finally:
+        del os.environ[variable]
+
+
 def ends(processes, expected, alive):
     """Each of the ranks `alive` ends in time, in error, and says `expected`."""
     begin = time.monotonic()
@@ -88,11 +97,11 @@ def add_options(parser):
 def body(tools, report, arguments):
     model = gtp.HERE / "Inputs" / "torch" / "llama-tied"
 
-    def plan(optimizer):
+    def plan(name, *options):
         if arguments.plans:
-            return arguments.plans / plan_name(model, MESH, optimizer)
+            return arguments.plans / plan_name(model, MESH, name)
         return tools.compile(model / "config.json", *plan_options(MESH, 2),
-                             f"--optimizer={optimizer}")
+                             *(options or [f"--optimizer={name}"]))
 
     report.case("a killed rank", lambda: disturb(
         tools, plan("adamw"), model, signal.SIGKILL, "rank 1 ended without a word"))
@@ -101,6 +110,10 @@ def body(tools, report, arguments):
     report.case("another plan on one rank", lambda: ends(
         start(tools, [plan("adamw"), plan("sgd")], model, "--steps=3"),
         "rank 1 has another plan than rank 0", [0, 1]))
+    windows = plan("windows", "--target=h200")
+    report.case("no windows", lambda: ends(
+        without("NCCL_WIN_ENABLE", "0", lambda: start(tools, [windows] * 2, model, "--steps=3")),
+        "transport COPY_ENGINE cannot be had: NCCL takes", [0, 1]))
     report.case("a killed rank of gtp-run alone", lambda: launched(tools, plan("adamw"), model))
 
 

@@ -82,6 +82,8 @@ def cases(gpus):
     for mesh in MESHES[gpus]:
         yield mesh, "sgd", first_step, ["--optimizer=sgd", "--dtype=f32"]
         yield mesh, "adamw", against_host, ["--optimizer=adamw", "--dtype=f32"]
+        if gpus > 1: # copy engines, and the library's sums
+            yield mesh, "windows", against_host, ["--target=h200", "--dtype=f32"]
         for name, options in NARROW.items():
             yield mesh, name, narrow_against_host, ["--optimizer=adamw", *options]
 

@@ -12,6 +12,7 @@
 #include "dialects/Plan/PlanDialect.h"
 #include "gtp/Machine/Profile.h"
 #include "gtp/Plan/KernelRegistry.h"
+#include "gtp/Plan/Transport.h"
 #include "mlir/IR/Operation.h"
 
 #include <optional>
@@ -34,6 +35,9 @@ struct CollectiveSpec {
   llvm::SmallVector<int64_t> fullShape;
 
   int64_t fullBytes() const;
+  /// As many elements in the type that they travel in.
+  int64_t sentBytes() const;
+  plan::CollectiveMeaning meaning(int64_t ranks) const;
   bool isGather() const {
     return kind == dist::CollectiveKind::Materialize ||
            kind == dist::CollectiveKind::AllGather;
@@ -43,6 +47,9 @@ struct CollectiveSpec {
   /// Its communicator's name: the purpose and the axes, in the mesh's order.
   std::string communicatorName() const;
 };
+
+/// A plan's name of an element type; DTYPE_INVALID for those that it lacks.
+plan::pb::DType dtypeOf(mlir::Type type);
 
 /// The collective that an op issues; none for other ops.
 std::optional<CollectiveSpec> collectiveSpec(mlir::Operation *op);
@@ -82,14 +89,21 @@ public:
   int64_t scratchBytes(mlir::Operation *op) const;
   int64_t copyNs(int64_t bytes) const { return profile.copyNs(bytes); }
 
-  /// Reports at `loc` when no transport of the machine can carry it.
+  /// By the transport of the least duration and contention, of those that
+  /// compute what it means; of gathers, that of a large one, since a
+  /// communicator's policy makes all of its gathers alike. Reports at `loc`
+  /// when no transport of the machine can carry it.
   mlir::FailureOr<machine::CollectivePrice> price(const CollectiveSpec &spec,
                                                   mlir::Location loc) const;
+  /// Scratch of the collective by the transport of its price.
+  int64_t scratchBytes(const CollectiveSpec &spec,
+                       const machine::CollectivePrice &price,
+                       bool accumulates) const;
 
-private:
   /// The ranks of a collective over `axes`, as the network sees them.
   machine::Group group(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
+private:
   const machine::Profile &profile;
   dist::MeshAttr mesh;
 };

@@ -23,7 +23,7 @@ namespace gtp::machine {
 enum class Resource { Matrix, Vector, Memory };
 enum class DType { F64, F32, BF16 };
 enum class CollectiveKind { AllGather, ReduceScatter, AllReduce, AllToAll };
-enum class Transport { Auto, CopyEngine, Symmetric, Ring, Host };
+enum class Transport { Auto, CopyEngine, Symmetric, Ring, Host, Pairwise };
 
 std::string_view name(DType dtype);
 std::string_view name(CollectiveKind kind);

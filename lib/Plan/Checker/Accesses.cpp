@@ -52,6 +52,9 @@ static OperationInfo derive(const Context &context, const pb::Region &region,
       add(operand, true, false);
     for (const pb::Operand &operand : operation.collective().destinations())
       add(operand, false, true);
+    // What it held does not matter.
+    if (operation.collective().has_scratch())
+      add(operation.collective().scratch(), false, true);
     break;
   case pb::Operation::kCopy:
     add(operation.copy().source(), true, false);

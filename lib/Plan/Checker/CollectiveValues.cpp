@@ -16,6 +16,8 @@ void Interpreter::collective(const OperationInfo &info) {
     const Touch &destination = info.touches[members + i];
     gather ? allGather(source, destination) : reduce(source, destination);
   }
+  if (info.operation->collective().has_scratch())
+    write(info.touches.back(), Tag());
 }
 
 static uint32_t namedParameter(const OperationInfo &info) {

@@ -15,6 +15,7 @@
 
 #include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
+#include "gtp/Plan/Transport.h"
 
 #include <algorithm>
 #include <array>
@@ -27,13 +28,7 @@ using namespace gtp::plan::check;
 
 /// CTAs that hold SMs while the collective waits for its peers.
 static uint64_t residentCtas(const pb::Collective &collective) {
-  switch (collective.transport()) {
-  case pb::Collective::HOST:
-  case pb::Collective::COPY_ENGINE:
-    return 0;
-  default:
-    return collective.ctas();
-  }
+  return holdsMultiprocessors(collective.transport()) ? collective.ctas() : 0;
 }
 
 static void checkCtas(Context &c, const RegionInfo &region,

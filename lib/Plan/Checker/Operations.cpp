@@ -256,7 +256,16 @@ Status RegionOperations::checkCollective(const pb::Collective &collective) {
   for (int i = 0; i < collective.sources_size(); ++i)
     GTP_RETURN_IF_ERROR(checkPair(collective, collective.sources(i),
                                   collective.destinations(i)));
-  return checkParameter(collective.parameter_plus1());
+  if (collective.has_scratch()) {
+    const pb::Operand &scratch = collective.scratch();
+    GTP_RETURN_IF_ERROR(checkOperand(scratch, true));
+    if (scratch.dtype() != pb::U8 || !isDense(scratch) || scratch.accumulate())
+      return error("its scratch is " + describe(scratch) +
+                   ", expected dense bytes");
+  }
+  GTP_RETURN_IF_ERROR(checkParameter(collective.parameter_plus1()));
+  rule = "transport";
+  return checkTransport(c, collective);
 }
 
 /// What a reduction of `type` may be sent as and summed in.

@@ -364,6 +364,16 @@ void checkCommunicators(Context &c) {
     if (!pb::Communicator::Purpose_IsValid(communicator.purpose()) ||
         !pb::Communicator::CtaPolicy_IsValid(communicator.cta_policy()))
       c.fail("structure", where + " has an unknown purpose or policy");
+    if (communicator.max_ctas() != 0 &&
+        communicator.min_ctas() > communicator.max_ctas())
+      c.fail("structure", where + " has at least " +
+                              std::to_string(communicator.min_ctas()) +
+                              " CTAs and at most " +
+                              std::to_string(communicator.max_ctas()));
+    if (communicator.needs_window() &&
+        (c.plan.memory().empty() || !c.plan.memory(0).symmetric()))
+      c.fail("structure", where + " needs a window, but the arena is not "
+                                  "symmetric");
     for (int k = 0; k < communicator.axes_size(); ++k) {
       if (!in(communicator.axes(k), c.plan.mesh().axes_size()))
         c.fail("structure", where + " names an axis that does not exist");

@@ -142,6 +142,7 @@ public:
   Over &transport(pb::Collective::Transport value);
   Over &ctas(uint32_t value);
   Over &chunkBytes(uint32_t value);
+  Over &scratch(const View &value);
 
   pb::Collective collective;
 };

@@ -41,6 +41,9 @@ public:
   }
   /// "dp=2, gtp=4".
   std::string meshText() const;
+  /// "130 all-gathers by COPY_ENGINE, 3 all-reduces by RING_TRANSPORT": the
+  /// collectives of a training step; "" without any.
+  std::string transportsText() const;
 
   /// Memory of a rank: persistent state and the step, bytes.
   uint64_t arenaBytes() const;

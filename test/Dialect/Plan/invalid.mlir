@@ -269,6 +269,18 @@ plan.program @half_a_pair mesh <gtp = 2> {
 
 // -----
 
+plan.program @scratch_of_floats mesh <gtp = 2> {
+  %b = plan.buffer transient 64
+  plan.communicator @c reduce axes [0]
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{has scratch of 'f32', expected i8}}
+    plan.collective all_reduce @c(%b <f32[4]>, %b <f32[4]>, %b <f32[4]>) wire f32 accumulate f32 transport pairwise stream 0
+  }
+}
+
+// -----
+
 plan.program @two_types mesh <gtp = 2> {
   %b = plan.buffer transient 64
   plan.communicator @c gather axes [0]

@@ -238,10 +238,12 @@ TEST(Profile, GroupsKnowTheirDomains) {
 TEST(Profile, LeavingADomainCosts) {
   Profile h200 = builtin("h200");
   Group inside = h200.group(8, 1, 64), across = h200.group(8, 8, 64);
-  EXPECT_EQ(h200.transports(CollectiveKind::ReduceScatter, inside),
-            (std::vector<Transport>{Transport::Symmetric, Transport::Ring}));
+  EXPECT_EQ(
+      h200.transports(CollectiveKind::ReduceScatter, inside),
+      (std::vector<Transport>{Transport::Symmetric, Transport::Ring,
+                              Transport::CopyEngine, Transport::Pairwise}));
   EXPECT_EQ(h200.transports(CollectiveKind::ReduceScatter, across),
-            (std::vector<Transport>{Transport::Ring}));
+            (std::vector<Transport>{Transport::Ring, Transport::Pairwise}));
   int64_t bytes = 512 << 20;
   for (CollectiveKind kind :
        {CollectiveKind::AllGather, CollectiveKind::ReduceScatter,

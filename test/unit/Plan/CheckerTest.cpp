@@ -77,6 +77,7 @@ TEST(Checker, FindsUnorderedCollectives) {
   auto crowd = [](uint32_t limit) {
     return [limit](pb::Plan &plan) {
       plan.mutable_claims()->set_collective_ctas(limit);
+      makeWindows(plan);
       for (const char *name : {"head.scatter", "gain.reduce"}) {
         collective(plan, name)->set_transport(pb::Collective::SYMMETRIC);
         collective(plan, name)->set_ctas(8);

@@ -21,6 +21,13 @@ inline std::string findings(const CheckReport &report) {
   return text;
 }
 
+/// Makes the arena a window of every communicator.
+inline void makeWindows(pb::Plan &plan) {
+  plan.mutable_memory(0)->set_symmetric(true);
+  for (pb::Communicator &communicator : *plan.mutable_communicators())
+    communicator.set_needs_window(true);
+}
+
 inline void expectLegal(const pb::Plan &plan) {
   CheckReport report;
   Status status = checkPlan(plan, &report);

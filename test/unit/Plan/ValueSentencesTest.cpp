@@ -90,6 +90,7 @@ TEST(ValueSentences, OfAliasesAndCollectives) {
       "alias", ": operands of one operation must not overlap what it writes");
   expectBroken(
       [](pb::Plan &plan) {
+        makeWindows(plan);
         plan.mutable_claims()->set_collective_ctas(7);
         collective(plan, "gain.reduce")
             ->set_transport(pb::Collective::SYMMETRIC);
