@@ -170,7 +170,8 @@ std::vector<double> Call::numbersOf(rt::Backend &backend,
 }
 
 void Call::compare(double tolerance) {
-  SCOPED_TRACE(name + " of " + plan::dtypeName(narrow));
+  SCOPED_TRACE(name + " of " + plan::describe(operands.front()) + ", result " +
+               plan::describe(operands[results.front()]));
   pb::Kernel *kernel =
       plan.kernel(plan.region(pb::Region::ONCE), 0, name, operands);
   for (const auto &[attribute, value] : integers)
