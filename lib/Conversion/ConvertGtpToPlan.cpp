@@ -227,7 +227,7 @@ void Converter::declarePlan() {
   OpBuilder &builder = steps.ops();
   for (const ParameterEntry &entry : parameters.entries())
     emitParameter(builder, entry, places);
-  plan.communicators.emit(builder, step.getLoc());
+  plan.communicators.emit(builder, plan.program);
   for (auto kind : {planir::StreamKind::Compute, planir::StreamKind::Gather,
                     planir::StreamKind::Reduce})
     StreamOp::create(builder, step.getLoc(), kind,

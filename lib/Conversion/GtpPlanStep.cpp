@@ -61,7 +61,7 @@ private:
   /// Leaves what a rank needs, for who looks for a change that fits.
   void reportBytes(int64_t arena);
 
-  int64_t overhead = 0;
+  int64_t overhead = 0, ctaReserve = 0;
   std::optional<FitReport> least;
 };
 
@@ -265,6 +265,8 @@ void GtpPlanStepPass::report(const StepSchedule &step,
   claims.set("step_ns", builder.getI64IntegerAttr(total));
   claims.set("budget_bytes", builder.getI64IntegerAttr(memoryBudget));
   claims.set("overhead_bytes", builder.getI64IntegerAttr(overhead));
+  if (ctaReserve)
+    claims.set("collective_ctas", builder.getI64IntegerAttr(ctaReserve));
   auto micro = [&](StringRef name, int64_t ns) {
     stats.set(name, builder.getF64FloatAttr(double(ns) / 1000));
   };
@@ -317,6 +319,7 @@ LogicalResult GtpPlanStepPass::planStep() {
       communicators.insert(name.getKey());
   }
   overhead = profile->overheadBytes(communicators.size());
+  ctaReserve = profile->ctaReserve;
   FailureOr<planning::Schedule> schedule = solve(steps, *options);
   if (failed(schedule))
     return failure();

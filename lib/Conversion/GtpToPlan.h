@@ -69,7 +69,7 @@ private:
 /// The communicators of a plan, made as they are needed.
 class Communicators {
 public:
-  /// What collectives that hold multiprocessors may take is `ctaReserve`.
+  /// Collectives that run together may hold `ctaReserve` multiprocessors.
   Communicators(dist::MeshAttr mesh, int64_t ctaReserve)
       : mesh(mesh), ctaReserve(ctaReserve) {}
 
@@ -77,7 +77,6 @@ public:
     mlir::FlatSymbolRefAttr symbol;
     planir::Purpose purpose;
     llvm::SmallVector<int64_t> axes;
-    int64_t ctas;
     planir::CtaPolicy policy = planir::CtaPolicy::Default;
     bool limits = false, window = false, spansNodes = false;
   };
@@ -85,8 +84,9 @@ public:
   /// domain.
   const Entry &get(const CollectiveSpec &spec, planir::Transport transport,
                    bool spansNodes);
-  /// Declares those that were asked for, in that order.
-  void emit(mlir::OpBuilder &builder, mlir::Location loc) const;
+  /// Declares those that were asked for, in that order, and tells the program's
+  /// collectives how many multiprocessors they hold.
+  void emit(mlir::OpBuilder &builder, planir::ProgramOp program) const;
 
 private:
   dist::MeshAttr mesh;

@@ -49,12 +49,10 @@ LogicalResult Converter::convertCollective(Operation &op,
     return op.emitOpError("works on a value whose rows are apart in memory");
 
   out.transport = Transport(static_cast<int>(price->transport));
-  const Communicators::Entry &communicator = plan.communicators.get(
-      spec, out.transport, costs.group(spec.axes).spansDomains());
-  out.communicator = communicator.symbol;
-  if (plan::holdsMultiprocessors(
-          plan::pb::Collective::Transport(static_cast<int>(out.transport))))
-    out.ctas = communicator.ctas;
+  out.communicator =
+      plan.communicators
+          .get(spec, out.transport, costs.group(spec.axes).spansDomains())
+          .symbol;
   if (int64_t bytes = costs.scratchBytes(spec, *price,
                                          out.destination.view.getAccumulate()))
     out.scratch = places.allocate(

@@ -27,11 +27,7 @@ const Communicators::Entry &Communicators::get(const CollectiveSpec &spec,
     SmallVector<int64_t> positions;
     for (StringAttr axis : mesh.sorted(spec.axes))
       positions.push_back(mesh.position(axis));
-    // A scalar is no work for more than one block.
-    int64_t ctas = spec.purpose() == Purpose::Scalar
-                       ? std::min<int64_t>(ctaReserve, 1)
-                       : ctaReserve;
-    entries.push_back({symbol, spec.purpose(), positions, ctas});
+    entries.push_back({symbol, spec.purpose(), positions});
     entry = &entries.back();
   }
   auto kind = plan::pb::Collective::Transport(static_cast<int>(transport));
@@ -43,13 +39,29 @@ const Communicators::Entry &Communicators::get(const CollectiveSpec &spec,
   return *entry;
 }
 
-void Communicators::emit(OpBuilder &builder, Location loc) const {
+void Communicators::emit(OpBuilder &builder, ProgramOp program) const {
+  // Gathers run beside reductions, and scalars, no work for more than one
+  // block, between these.
+  bool shares = llvm::any_of(entries, [](const Entry &entry) {
+    return entry.purpose == Purpose::Gather && entry.limits;
+  });
+  const int64_t share = shares ? ctaReserve / 2 : ctaReserve;
+  DenseMap<StringAttr, int64_t> held;
   for (const Entry &entry : entries) {
-    int64_t ctas = entry.limits ? entry.ctas : 0;
-    CommunicatorOp::create(builder, loc, entry.symbol.getValue(), entry.purpose,
-                           entry.axes, entry.policy, ctas, ctas,
+    int64_t ctas = !entry.limits ? 0
+                   : entry.purpose == Purpose::Scalar
+                       ? std::min<int64_t>(share, 1)
+                       : share;
+    held[entry.symbol.getAttr()] = ctas;
+    CommunicatorOp::create(builder, program.getLoc(), entry.symbol.getValue(),
+                           entry.purpose, entry.axes, entry.policy, ctas, ctas,
                            /*priority=*/0, entry.window, entry.spansNodes);
   }
+  program.walk([&](CollectiveOp op) {
+    if (plan::holdsMultiprocessors(plan::pb::Collective::Transport(
+            static_cast<int>(op.getTransport()))))
+      op.setCtas(held.lookup(op.getCommunicatorAttr().getAttr()));
+  });
 }
 
 //===----------------------------------------------------------------------===//

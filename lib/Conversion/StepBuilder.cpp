@@ -162,8 +162,8 @@ CollectiveOp StepBuilder::collective(Location loc,
       builder, loc, token(), collective.kind, collective.communicator,
       collective.parameter, TypeAttr::get(collective.wire),
       TypeAttr::get(collective.accumulation), Reduce::Sum, collective.order,
-      collective.transport, collective.ctas, /*chunk_bytes=*/0,
-      buffersOf(slots), viewsOf(builder, slots), ValueRange(),
+      collective.transport, /*ctas=*/0, /*chunk_bytes=*/0, buffersOf(slots),
+      viewsOf(builder, slots), ValueRange(),
       gathers ? kGatherStream : kReduceStream);
   op.setDuration(collective.duration);
   SmallVector<Value> trigger;

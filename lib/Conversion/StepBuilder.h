@@ -56,7 +56,6 @@ public:
     mlir::Type wire, accumulation;
     planir::Order order;
     planir::Transport transport;
-    int64_t ctas = 0;
     Slot scratch; ///< null where the transport needs none
     int64_t duration;
   };

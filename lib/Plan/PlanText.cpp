@@ -160,6 +160,8 @@ void Printer::header() {
   fact(1, "budget_bytes", claims.budget_bytes());
   fact(1, "overhead_bytes", claims.overhead_bytes());
   fact(1, "step_ns", claims.step_ns());
+  if (claims.collective_ctas())
+    fact(1, "collective_ctas", claims.collective_ctas());
 }
 
 void Printer::memory() {
