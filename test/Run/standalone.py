@@ -19,6 +19,7 @@ PROGRAMS = {
     "gpt2": (FAMILIES["gpt2"], ["--dtype=f32", "--optimizer=sgd"]),
     "gpt_neox": (FAMILIES["gpt_neox"], ["--dtype=f32", "--loss=sequence-mean",
                                         "--document-separator=9"]),
+    "llama_h200": (MODELS["llama"], ["--target=h200", "--reduce-dtype=bf16"]),
     "llama_split": (MODELS["llama"], ["--state-dtype=split", "--prefetch-distance=1"]),
 }
 # A further layer is its rows in tables: of what it takes written out, at most this.
