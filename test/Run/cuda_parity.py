@@ -3,6 +3,7 @@
 
 Without gtp-opt, --plans is a folder of plans that --make-plans has made elsewhere.
 """
+import json
 import pathlib
 
 import gtp
@@ -72,6 +73,26 @@ def against_host(tools, model, plan, limit=1e-4):
     return f"{host[0]['loss']:.4f} to {host[-1]['loss']:.4f}, worst difference {worst:.1e}"
 
 
+def timed(tools, model, plan):
+    """Steps with timed operations are the same steps, and those without collectives are marked."""
+    options = [plan, *data_options(model), "--lr=3e-3"]
+    profile, trace = tools.scratch / "profile.json", tools.scratch / "trace.json"
+    plain = tools.run(*options, "--steps=12", backend="cuda")
+    times = tools.run(*options, "--steps=12", f"--profile={profile}", f"--trace={trace}", backend="cuda")
+    if losses(times) != losses(plain):
+        raise gtp.Failed("a run with --profile gave other bits")
+    measured = json.loads(profile.read_text())["measured"]
+    calls = measured["kernels"] + measured["collectives"]
+    if any(entry[key] <= 0 for entry in calls for key in ("alone_ns", "beside_ns")) or not calls:
+        raise gtp.Failed(f"an operation took no time: {calls}")
+    json.loads(trace.read_text())
+    alone = tools.run(*options, "--steps=12", "--without-collectives=8", backend="cuda")
+    marked = [line["step"] for line in alone if line.get("without_collectives")]
+    if losses(alone)[:8] != losses(plain)[:8] or marked not in ([], [9, 10, 11, 12]):
+        raise gtp.Failed(f"--without-collectives=8 changed steps before, or marked {marked}")
+    return f"{len(calls)} classes, step {measured['step']['step_ns'] / 1e6:.2f} ms"
+
+
 def narrow_against_host(tools, model, plan):
     """bf16, whose roundings go either way where float32 sums differ in the last place."""
     return against_host(tools, model, plan, 2e-2)
@@ -84,6 +105,7 @@ def cases(gpus):
         yield mesh, "adamw", against_host, ["--optimizer=adamw", "--dtype=f32"]
         if gpus > 1: # copy engines, and the library's sums
             yield mesh, "windows", against_host, ["--target=h200", "--dtype=f32"]
+        yield mesh, "adamw", timed, ["--optimizer=adamw", "--dtype=f32"]
         for name, options in NARROW.items():
             yield mesh, name, narrow_against_host, ["--optimizer=adamw", *options]
 
