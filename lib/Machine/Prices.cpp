@@ -110,12 +110,14 @@ StatusOr<CollectivePrice> Profile::collective(CollectiveKind kind,
     CollectivePrice price;
     price.transport = link.transport;
     price.durationNs = wholeNs(latency + received / rate);
+    if (kind == CollectiveKind::AllGather)
+      price.ownCopyNs = copyNs(bytesFull / group.size);
+    // The time of a gather has that copy in it.
     for (const MeasuredCollective &measured : measuredCollectives)
       if (measured.kind == kind && measured.transport == link.transport &&
           measured.ranks == group.size && measured.bytes == bytesFull)
-        price.durationNs = measured.aloneNs;
-    if (kind == CollectiveKind::AllGather)
-      price.ownCopyNs = copyNs(bytesFull / group.size);
+        price.durationNs =
+            std::max<int64_t>(0, measured.aloneNs - price.ownCopyNs);
     // A tax on bytes, so the speed between domains does not change it.
     price.contentionNs = wholeNs(received / link.gbPerS *
                                  double(link.contentionPermille) / 1000);
