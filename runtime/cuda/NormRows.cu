@@ -88,11 +88,20 @@ private:
   unsigned odd = 0;
 };
 
-/// What a thread has of a group.
+/// Where an item, a group of a row, starts. Most norms have one group a row,
+/// and a division is what a block would wait for first.
+__device__ inline uint64_t placeOf(uint64_t item, uint32_t groups,
+                                   uint32_t group, uint64_t pitch) {
+  return groups == 1 ? item * pitch
+                     : item / groups * pitch + item % groups * group;
+}
+
+/// What a thread has of a group: words as they come from memory, since two
+/// bfloat16 that the compiler takes apart take a register each, and wait.
 template <typename T, unsigned kLanes, unsigned kPacks>
 struct Held {
   static constexpr unsigned kWidth = kWidthOf<T>;
-  Pack<T, kWidth> packs[kPacks];
+  uint32_t words[kPacks][4];
 
   /// First feature of pack k.
   __device__ static uint32_t at(unsigned k) {
@@ -101,11 +110,20 @@ struct Held {
   __device__ void load(const T *from, uint32_t group) {
 #pragma unroll
     for (unsigned k = 0; k < kPacks; ++k)
-      if (at(k) < group)
-        packs[k] = loadPack<T, kWidth>(from + at(k));
+      if (at(k) < group) {
+        uint4 pack = *reinterpret_cast<const uint4 *>(from + at(k));
+        words[k][0] = pack.x;
+        words[k][1] = pack.y;
+        words[k][2] = pack.z;
+        words[k][3] = pack.w;
+      }
   }
   __device__ float value(unsigned k, unsigned i) const {
-    return toFloat(packs[k].values[i]);
+    if constexpr (std::is_same_v<T, float>)
+      return __uint_as_float(words[k][i]);
+    else // the upper half of a float32, of either half of a word
+      return __uint_as_float(i % 2 ? words[k][i / 2] & 0xffff0000u
+                                   : words[k][i / 2] << 16);
   }
   /// f(k, i) of every value that is of the group.
   template <typename F>
@@ -130,9 +148,8 @@ __global__ void __launch_bounds__(threadsOf(kLanes))
   const auto group = static_cast<uint32_t>(shape.group);
   const float share = 1.0f / static_cast<float>(group);
   for (uint64_t item = team.number(); item < items; item += team.count()) {
-    uint64_t row = item / groups, start = item % groups * group;
     Values in;
-    in.load(x.row(row) + start, group);
+    in.load(x.data + placeOf(item, groups, group, x.pitch), group);
     float mean = 0;
     if (shape.centered) {
       float sum[1] = {0};
@@ -148,7 +165,7 @@ __global__ void __launch_bounds__(threadsOf(kLanes))
     });
     team.sum(squares);
     const float r = rsqrtf(squares[0] * share + shape.eps);
-    T *out = y.row(row) + start;
+    T *out = y.data + placeOf(item, groups, group, y.pitch);
 #pragma unroll
     for (unsigned k = 0; k < kPacks; ++k) {
       if (Values::at(k) >= group)
@@ -176,12 +193,20 @@ __global__ void __launch_bounds__(threadsOf(kLanes),
   const auto group = static_cast<uint32_t>(shape.group);
   const float share = 1.0f / static_cast<float>(group);
   float sums[kPacks][kWidth] = {};
-  for (uint64_t item = team.number(); item < items; item += team.count()) {
-    uint64_t row = item / groups, start = item % groups * group;
-    Values in, grad, scale;
-    in.load(x.row(row) + start, group);
-    grad.load(dy.row(row) + start, group);
-    scale.load(weight, group);
+  Values in, grad, scale, nextIn, nextGrad;
+  auto load = [&](uint64_t item, Values &ofX, Values &ofDy) {
+    ofX.load(x.data + placeOf(item, groups, group, x.pitch), group);
+    ofDy.load(dy.data + placeOf(item, groups, group, dy.pitch), group);
+  };
+  scale.load(weight, group);
+  uint64_t item = team.number();
+  if (item < items)
+    load(item, in, grad);
+  for (uint64_t next; item < items; item = next) {
+    // The next group is on its way while the team sums.
+    next = item + team.count();
+    if (next < items)
+      load(next, nextIn, nextGrad);
     auto slope = [&](unsigned k, unsigned i) {
       return grad.value(k, i) * (shape.unitOffset + scale.value(k, i));
     };
@@ -193,20 +218,27 @@ __global__ void __launch_bounds__(threadsOf(kLanes),
       team.sum(sum);
       mean = sum[0] * share;
     }
-    // Of squares, slopes, and their products with x - mean.
+    // Of squares, of products of slopes and x - mean, and of slopes.
     float all[3] = {};
     Values::each(group, [&](unsigned k, unsigned i) {
       float d = in.value(k, i) - mean, h = slope(k, i);
       all[0] += d * d;
-      all[1] += h;
-      all[2] += h * d;
+      all[1] += h * d;
+      all[2] += h;
     });
-    team.sum(all);
+    if (shape.centered) {
+      team.sum(all);
+    } else {
+      float two[2] = {all[0], all[1]};
+      team.sum(two);
+      all[0] = two[0];
+      all[1] = two[1];
+    }
     const float r = rsqrtf(all[0] * share + shape.eps);
-    const float level = shape.centered ? all[1] * share : 0.0f;
-    const float inner = all[2] * share * r;
-    // The team has read all of dy's group before: dx may be dy.
-    T *out = dx.row(row) + start;
+    const float level = shape.centered ? all[2] * share : 0.0f;
+    const float inner = all[1] * share * r;
+    // Each thread has read what it writes of dy's group: dx may be dy.
+    T *out = dx.data + placeOf(item, groups, group, dx.pitch);
 #pragma unroll
     for (unsigned k = 0; k < kPacks; ++k) {
       if (Values::at(k) >= group)
@@ -220,6 +252,8 @@ __global__ void __launch_bounds__(threadsOf(kLanes),
       }
       narrow(out + Values::at(k), result);
     }
+    in = nextIn;
+    grad = nextGrad;
   }
 #pragma unroll
   for (unsigned k = 0; k < kPacks; ++k)

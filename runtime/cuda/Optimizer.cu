@@ -227,8 +227,9 @@ struct SgdBody {
   }
 };
 
-/// Elements that a thread does together, and how often.
-constexpr unsigned kWidth = 4, kPacks = 4;
+/// Elements that a thread does together, and how often: many short blocks keep
+/// more on the way than fewer that loop.
+constexpr unsigned kWidth = 4, kPacks = 1;
 
 template <typename Master, typename S>
 cudaError_t launchAdamw(const Master &master, const Update &update, bool wide,
