@@ -16,14 +16,14 @@ using namespace gtp;
 using namespace gtp::rt;
 using namespace gtp::rt::cuda;
 
-/// A candidate whose single calls take this many times the best's is out.
-static constexpr double kHopeless = 1.2;
+/// A candidate whose single calls take this many times the best's is out: a
+/// lower clock for all does not make up for so much.
+static constexpr double kHopeless = 1.3;
 /// Others have the GPU for so long each,
-static constexpr size_t kMostCandidates = 8;
-static constexpr double kSeconds = 0.08;
+static constexpr double kSeconds = 0.05;
 /// and the best of them, twice, for so long.
 static constexpr size_t kMostFinalists = 3;
-static constexpr double kFinalSeconds = 0.15;
+static constexpr double kFinalSeconds = 0.2;
 /// Two measurements of one algorithm differ by less.
 static constexpr double kNoise = 0.01;
 /// Until a GPU that was idle runs at the clock of one that is not.
@@ -230,7 +230,7 @@ StatusOr<GemmTimer::Fastest> Timer::fastest(const Gemm &gemm) {
   std::vector<size_t> others;
   for (size_t i = 1; i < choices.size(); ++i)
     others.push_back(i);
-  others = least(others, ns, kMostCandidates, kHopeless * best);
+  others = least(others, ns, others.size(), kHopeless * best);
   for (size_t i : others) {
     GTP_ASSIGN_OR_RETURN(ns[i], sustain({{&gemm, choices[i]}}, kSeconds));
   }

@@ -30,7 +30,7 @@ public:
     double firstNs = 0; ///< and with the first candidate
   };
   /// The candidate that sustains the highest rate; the first, unless another
-  /// one wins by more than measurements vary. Takes about two seconds.
+  /// one wins by more than measurements vary. Takes up to three s.
   virtual StatusOr<Fastest> fastest(const Gemm &gemm) = 0;
 
   struct Call {
