@@ -16,7 +16,8 @@ TERMS = """\
   clock, minus that: stall (the compute stream waits for a collective) and contention (kernels are
   slower beside one) together. gtp-opt's prediction has the two apart.
 - *stall* and *contention*, measured: of steps whose operations are timed by events on both sides.
-  Contention is what the compute stream's operations take in the step more than one by one; stall is
+  Contention is what the compute stream's operations take in the step more than one by one, lower
+  clocks at the power limit included, which *compute only* has too; stall is
   the rest of the step, gaps between operations and the cost of the events included.
 - *nodes*, *capture*, *instantiate*, *launch*: of the CUDA graph that is the step; launch is the host's
   time to put it on the GPU.
