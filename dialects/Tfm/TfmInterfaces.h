@@ -55,6 +55,8 @@ struct OpCost {
 struct VjpOptions {
   /// Element type of the gradients of weights.
   mlir::Type gradientType;
+  /// Gradients of attention may sum in any order.
+  bool fastAttention = false;
 };
 
 /// Bytes of all ranked tensors among the types; 0 for others.

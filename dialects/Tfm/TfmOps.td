@@ -424,11 +424,14 @@ def Tfm_LinearWgradOp : Tfm_StepOp<"linear_wgrad", [DeclareOpInterfaceMethods<Tf
 
 def Tfm_AttentionGradOp : Tfm_StepOp<"attention_grad", [DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>]> {
   let summary = "gradients of q, k and v of `tfm.attention`";
+  let description = [{
+    When `fast`, sums may run in any order, which need not be the same in the next run.
+  }];
   let arguments = (ins Tfm_Tensor:$dout, Tfm_Tensor:$q, Tfm_Tensor:$k, Tfm_Tensor:$v,
                        Tfm_Tensor:$out, Tfm_Tensor:$lse, Optional<Tfm_Ids>:$starts,
                        Tfm_Positive:$heads, Tfm_Positive:$kv_heads, F64Attr:$scale, BoolAttr:$causal,
                        DefaultValuedAttr<I64Attr, "0">:$window,
-                       DefaultValuedAttr<F64Attr, "0.0">:$softcap);
+                       DefaultValuedAttr<F64Attr, "0.0">:$softcap, UnitAttr:$fast);
   let results = (outs Tfm_Tensor:$dq, Tfm_Tensor:$dk, Tfm_Tensor:$dv);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }

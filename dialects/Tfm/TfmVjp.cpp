@@ -119,7 +119,8 @@ SmallVector<Value> AttentionOp::buildVjp(OpBuilder &builder,
       TypeRange{getQ().getType(), getK().getType(), getV().getType()},
       cotangents[0], getQ(), getK(), getV(), getResult(), getLse(), getStarts(),
       getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr(),
-      getWindowAttr(), getSoftcapAttr());
+      getWindowAttr(), getSoftcapAttr(),
+      options.fastAttention ? builder.getUnitAttr() : UnitAttr());
   Values result(getNumOperands());
   for (auto [index, gradient] : llvm::enumerate(grad.getResults()))
     if (needed[index])

@@ -301,12 +301,21 @@ static std::string signatureOf(Operation *op, const plan::KernelSpec &kernel) {
   return signature;
 }
 
+/// What profiles call the kernel of an op.
+static std::string pricedName(Operation *op) {
+  std::string name = op->getName().stripDialect().str();
+  if (auto gradient = dyn_cast<tfm::AttentionGradOp>(op))
+    if (gradient.getFast())
+      name += ".fast";
+  return name;
+}
+
 int64_t CostModel::kernelNs(Operation *op) const {
   if (!runsKernel(op))
     return 0;
-  StringRef name = op->getName().stripDialect();
+  const std::string name = pricedName(op);
   machine::KernelWork work;
-  work.kernel = {name.data(), name.size()};
+  work.kernel = name;
   work.dtype = precision(op);
   if (auto interface = dyn_cast<tfm::CostOpInterface>(op)) {
     tfm::OpCost cost = interface.getCost();
@@ -328,7 +337,9 @@ int64_t CostModel::kernelNs(Operation *op) const {
                  tfm::tensorBytes(op->getResultTypes());
   }
   std::string signature;
-  const plan::KernelSpec *kernel = plan::lookupKernel(work.kernel);
+  StringRef registered = op->getName().stripDialect();
+  const plan::KernelSpec *kernel =
+      plan::lookupKernel({registered.data(), registered.size()});
   if (kernel && !profile.measuredKernels.empty())
     signature = signatureOf(op, *kernel);
   work.signature = signature;
@@ -354,8 +365,7 @@ int64_t CostModel::scratchBytes(Operation *op) const {
     dims = attentionDims(attention);
   else if (auto gradient = dyn_cast<tfm::AttentionGradOp>(op))
     dims = attentionDims(gradient);
-  StringRef name = op->getName().stripDialect();
-  return profile.scratchBytes({name.data(), name.size()}, dims);
+  return profile.scratchBytes(pricedName(op), dims);
 }
 
 machine::Group CostModel::group(ArrayRef<StringAttr> axes) const {

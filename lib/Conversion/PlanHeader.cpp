@@ -138,8 +138,11 @@ static DictionaryAttr numericsFields(const ParameterTable &parameters,
       fields.set("wire", TypeAttr::get(spec->wire));
       break;
     }
-  fields.set("deterministic", builder.getBoolAttr(true));
-  fields.set("attention_backward", builder.getStringAttr("deterministic"));
+  bool fast = llvm::any_of(body.getBody().getOps<tfm::AttentionGradOp>(),
+                           [](auto op) { return op.getFast(); });
+  fields.set("deterministic", builder.getBoolAttr(!fast));
+  fields.set("attention_backward",
+             builder.getStringAttr(fast ? "fast" : "deterministic"));
   return fields.getDictionary(context);
 }
 

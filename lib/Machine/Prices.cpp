@@ -37,6 +37,11 @@ static const Profile::MeasuredKernel *measuredOf(const Profile &profile,
   return isFound ? &*found : nullptr;
 }
 
+/// "attention_grad" of "attention_grad.fast".
+static std::string_view withoutVariant(std::string_view kernel) {
+  return kernel.substr(0, kernel.find('.'));
+}
+
 int64_t Profile::kernelNs(const KernelWork &work) const {
   if (const MeasuredKernel *measured = measuredOf(*this, work))
     return measured->aloneNs;
@@ -49,6 +54,8 @@ int64_t Profile::kernelNs(const KernelWork &work) const {
   double moved = double(work.bytes) / (memoryGbPerS * vectorEfficiency);
   const Rate *named =
       work.kernel.empty() ? nullptr : findRate(work.kernel, work.dtype);
+  if (!named && !work.kernel.empty())
+    named = findRate(withoutVariant(work.kernel), work.dtype);
   if (!named && work.resource != Resource::Matrix) {
     double computed = work.resource == Resource::Vector
                           ? flopNs(work.flops, vectorTflops)
@@ -151,6 +158,13 @@ int64_t Profile::contentionNs(CollectiveKind kind, int64_t bytesFull,
 
 int64_t Profile::scratchBytes(std::string_view kernel,
                               const KernelDims &dims) const {
+  auto isThere = [&](std::string_view name) {
+    return std::any_of(
+        scratch.begin(), scratch.end(),
+        [&](const Scratch &entry) { return entry.kernel == name; });
+  };
+  if (!isThere(kernel))
+    kernel = withoutVariant(kernel);
   auto valueOf = [&](const std::string &dim) {
     const std::pair<const char *, int64_t> values[] = {
         {"batch", dims.batch},      {"sequence", dims.sequence},

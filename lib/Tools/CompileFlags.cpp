@@ -53,9 +53,9 @@ CompileFlags::CompileFlags()
                    "as the bf16 weights and 16 bits more")),
       attentionBackward(
           "attention-backward", cl::init("deterministic"), cl::cat(category),
-          cl::value_desc("deterministic"),
-          cl::desc("Gradient of attention (deterministic); fast is "
-                   "not supported yet")),
+          cl::value_desc("deterministic|fast"),
+          cl::desc("Gradient of attention (deterministic); fast: on GPUs not "
+                   "the same bits in every run")),
       optimizer("optimizer", cl::init("adamw"), cl::cat(category),
                 cl::value_desc("adamw|sgd"), cl::desc("Optimizer (adamw)")),
       clipNorm("clip-norm", cl::init("0"), cl::cat(category),
@@ -171,7 +171,7 @@ Error CompileFlags::refuseUnsupported() const {
     llvm::ArrayRef<StringRef> supported;
     llvm::ArrayRef<StringRef> planned;
   };
-  static const StringRef deterministic[] = {"deterministic"}, fast[] = {"fast"};
+  static const StringRef gradients[] = {"deterministic", "fast"};
   static const StringRef states[] = {"f32", "bf16", "split"};
   static const StringRef optimizers[] = {"adamw", "sgd"};
   static const StringRef means[] = {"token-mean", "sequence-mean"};
@@ -179,7 +179,7 @@ Error CompileFlags::refuseUnsupported() const {
   static const StringRef outputs[] = {"mlir", "plan",  "plan-text",
                                       "cpp",  "trace", "gantt"};
   for (const Choice &choice :
-       {Choice{attentionBackward, deterministic, fast},
+       {Choice{attentionBackward, gradients, {}},
         Choice{stateDtype, states, {}}, Choice{optimizer, optimizers, {}},
         Choice{loss, means, {}}, Choice{fitReport, reports, {}},
         Choice{emit, outputs, {}}}) {
@@ -219,6 +219,7 @@ Expected<CompileOptions> CompileFlags::read() const {
   if (Error error = readTypes(options))
     return std::move(error);
   options.stateDtype = stateDtype;
+  options.fastAttention = attentionBackward == "fast";
   options.sequenceMean = loss == "sequence-mean";
   if (optimizer == "sgd")
     options.optimizer = CompileOptions::Optimizer::Sgd;

@@ -186,7 +186,7 @@ llvm::SmallVector<std::string> CompileOptions::canonical() const {
   add("grad-dtype", name(gradDtype));
   add("reduce-dtype", name(reduceDtype));
   add("state-dtype", stateDtype);
-  add("attention-backward", "deterministic");
+  add("attention-backward", fastAttention ? "fast" : "deterministic");
   add("optimizer", optimizer == Optimizer::AdamW ? "adamw" : "sgd");
   std::string clip;
   llvm::raw_string_ostream(clip) << llvm::format("%.17g", clipNorm);

@@ -33,6 +33,7 @@ static PassPtr differentiate(const CompileOptions &options) {
   result.clipNorm = options.clipNorm;
   result.gradDtype = name(options.gradDtype).str();
   result.stateDtype = options.stateDtype;
+  result.attentionBackward = options.fastAttention ? "fast" : "deterministic";
   return createTfmDifferentiatePass(result);
 }
 

@@ -57,6 +57,8 @@ void gtp::writeStats(ModuleOp module, const CompileOptions &options,
         numbers.insert_or_assign("parameters", toJson(parameters));
   });
   numbers.insert_or_assign("budget_bytes", options.memoryBudget);
+  numbers.emplace("attention_backward",
+                  options.fastAttention ? "fast" : "deterministic");
   numbers.emplace("ranks", options.mesh.ranks());
   numbers.emplace("compile_s", seconds);
 

@@ -92,6 +92,10 @@ LogicalResult TfmDifferentiatePass::readOptions() {
   if (optimizer != "adamw" && optimizer != "sgd")
     return module.emitError() << "tfm-differentiate: optimizer is \""
                               << optimizer << "\", expected adamw or sgd";
+  if (attentionBackward != "deterministic" && attentionBackward != "fast")
+    return module.emitError()
+           << "tfm-differentiate: attention-backward is \"" << attentionBackward
+           << "\", expected deterministic or fast";
   if (!(clipNorm >= 0) || std::isinf(clipNorm))
     return module.emitError() << "tfm-differentiate: clip-norm is " << clipNorm
                               << ", expected 0 (off) or more";
@@ -305,7 +309,7 @@ TfmDifferentiatePass::buildMicrobatches(OpBuilder &builder, Value count) {
                 body.addArgument(argument.getType(), argument.getLoc()));
   mapping.map(forward.getArgument(2), count);
 
-  Backward backward(builder, {gradientOption});
+  Backward backward(builder, {gradientOption, attentionBackward == "fast"});
   DenseMap<StringAttr, Value> weights;
   for (Trained &trained : parameters) {
     weights[trained.op.getSymNameAttr()] = step.getArgument(trained.weight);

@@ -3,6 +3,7 @@
 #include "gtp-rt/StepProfile.h"
 #include "gtp-rt/File.h"
 #include "gtp/Plan/Iteration.h"
+#include "gtp/Plan/KernelCall.h"
 #include "gtp/Plan/KernelRegistry.h"
 #include "gtp/Plan/KernelSignature.h"
 #include "gtp/Plan/Layout.h"
@@ -40,8 +41,12 @@ StepProfile::Key StepProfile::keyOf(const pb::Operation &operation) const {
   Key key;
   if (operation.has_kernel()) {
     key.name = plan.text(operation.kernel().name());
-    if (const plan::KernelSpec *spec = plan::lookupKernel(key.name))
+    if (const plan::KernelSpec *spec = plan::lookupKernel(key.name)) {
       key.signature = plan::signatureOf(*spec, operation.kernel());
+      // Priced apart: docs/target-profiles.md.
+      if (plan::isFast(plan.proto(), operation.kernel(), *spec))
+        key.name += ".fast";
+    }
   } else if (operation.has_collective()) {
     const pb::Collective &collective = operation.collective();
     key.name = lower(pb::Collective::Kind_Name(collective.kind()));

@@ -2,7 +2,9 @@
 // RUN: echo "module {}" | not gtp-opt -tfm-differentiate=optimizer=lion 2>&1 | FileCheck %s --check-prefix=OPTIMIZER
 // RUN: echo "module {}" | not gtp-opt -tfm-differentiate=clip-norm=-1 2>&1 | FileCheck %s --check-prefix=CLIP
 // RUN: echo "module {}" | not gtp-opt -tfm-differentiate=state-dtype=f16 2>&1 | FileCheck %s --check-prefix=STATE
+// RUN: echo "module {}" | not gtp-opt -tfm-differentiate=attention-backward=quick 2>&1 | FileCheck %s --check-prefix=ATTENTION
 // OPTIMIZER: error: tfm-differentiate: optimizer is "lion", expected adamw or sgd
+// ATTENTION: error: tfm-differentiate: attention-backward is "quick", expected deterministic or fast
 // CLIP: error: tfm-differentiate: clip-norm is -1.0{{.*}}, expected 0 (off) or more
 // STATE: error: tfm-differentiate: state-dtype is "f16", expected f32, bf16, f64 or split
 

@@ -38,7 +38,9 @@ struct Group {
 };
 
 /// What a kernel does; `kernel` is the registry's name, for those that the
-/// profile prices by name (attention).
+/// profile prices by name (attention), or a variant of it
+/// ("attention_grad.fast") that is the kernel itself to a profile that does not
+/// know it.
 struct KernelWork {
   std::string_view kernel;
   Resource resource = Resource::Memory;
@@ -106,7 +108,8 @@ public:
                        const Group &group,
                        Transport transport = Transport::Auto) const;
 
-  /// Upper bound of the scratch of a call; 0 for kernels without any.
+  /// Upper bound of the scratch of a call, of a kernel or a variant of one; 0
+  /// for kernels without any.
   int64_t scratchBytes(std::string_view kernel, const KernelDims &dims) const;
 
   /// What a process holds besides the arena.

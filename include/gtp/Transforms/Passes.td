@@ -95,6 +95,10 @@ def TfmDifferentiatePass : Pass<"tfm-differentiate", "::mlir::ModuleOp"> {
     Option<"stateDtype", "state-dtype", "std::string", "\"f32\"",
            "element type of master weights and optimizer states: f32, bf16, f64 "
            "or split">,
+    Option<"attentionBackward", "attention-backward", "std::string",
+           "\"deterministic\"",
+           "deterministic, or fast: sums of attention's gradients may run in "
+           "any order">,
   ];
   let dependentDialects = ["::gtp::tfm::TfmDialect",
                            "::mlir::func::FuncDialect"];

@@ -263,9 +263,9 @@ func.func @documents(%tokens: tensor<2x3xi32>, %x: tensor<2x3x4xbf16>, %t: tenso
   // expected-remark @below {{(a b! c/1) (a b! c/1) (a b! c/1) (a b!) -> (a b! c/1) (a c/1 b!); matrix}}
   %3, %lse = tfm.attention %x, %x, %x, %s {heads = 1, kv_heads = 1, scale = 0.5, causal = true, window = 2}
     : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3xi32>) -> (tensor<2x3x4xbf16>, tensor<2x1x3xf32>)
-  // CHECK: tfm.attention_grad {{.*}}, %[[STARTS]] {causal = true
+  // CHECK: tfm.attention_grad {{.*}}, %[[STARTS]] {causal = true, fast
   // expected-remark @below {{(a b! c/1) (a c/1 b!) (a b!) -> (a b! c/1) (a b! c/1) (a b! c/1); matrix}}
-  %4:3 = tfm.attention_grad %3, %x, %x, %x, %3, %lse, %s {heads = 1, kv_heads = 1, scale = 0.5, causal = true}
+  %4:3 = tfm.attention_grad %3, %x, %x, %x, %3, %lse, %s {heads = 1, kv_heads = 1, scale = 0.5, causal = true, fast}
     : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x1x3xf32>, tensor<2x3xi32>)
     -> (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>)
   return

@@ -205,8 +205,46 @@ TEST(Profile, H200MatchesMeasurements) {
   // 1 GiB for the quadratic part.
   EXPECT_NEAR(double(h200.scratchBytes("attention_grad", dims)),
               double(1 << 30), double(1 << 30) / 10);
+  // What cuDNN asked for on the machine.
+  EXPECT_GE(h200.scratchBytes("attention_grad", dims), 1141375232);
+  EXPECT_GE(h200.scratchBytes("attention_grad.fast", dims), 134742272);
+  EXPECT_LE(h200.scratchBytes("attention_grad.fast", dims), 140000000);
   EXPECT_EQ(h200.scratchBytes("linear", dims), 32 << 20);
   EXPECT_EQ(h200.scratchBytes("swiglu", dims), 0);
+}
+
+TEST(Profile, AttentionOnH200IsAsMeasured) {
+  Profile h200 = builtin("h200");
+  struct Row {
+    const char *kernel;
+    double flopsOfPair, ms[3]; // at 1024, 4096 and 8192 tokens
+  };
+  for (const Row &row :
+       {Row{"attention", 4, {0.0312, 0.2528, 0.9659}},
+        Row{"attention_grad", 10, {0.1091, 0.8955, 3.1926}},
+        Row{"attention_grad.fast", 10, {0.1074, 0.7803, 2.8313}}})
+    for (size_t i = 0; i < 3; ++i) {
+      double tokens = i == 0 ? 1024 : 4096 * double(i);
+      auto flops = int64_t(row.flopsOfPair * tokens * tokens * 32 * 128 / 2);
+      double ms = double(h200.kernelNs(
+                      {row.kernel, Resource::Matrix, DType::BF16, flops, 1})) /
+                  1e6;
+      EXPECT_NEAR(ms, row.ms[i], 0.06 * row.ms[i])
+          << row.kernel << " " << tokens;
+    }
+}
+
+TEST(Profile, VariantWithoutAnEntryIsTheKernel) {
+  Profile h100 = builtin("h100");
+  KernelDims dims{1, 4096, 4096, 32, 8, 128};
+  EXPECT_EQ(h100.scratchBytes("attention_grad.fast", dims),
+            h100.scratchBytes("attention_grad", dims));
+  auto ns = [&](const char *kernel) {
+    return h100.kernelNs(
+        {kernel, Resource::Matrix, DType::BF16, 1000000000, 1});
+  };
+  EXPECT_EQ(ns("attention_grad.fast"), ns("attention_grad"));
+  EXPECT_NE(ns("attention_grad.fast"), ns("linear"));
 }
 
 TEST(Profile, CpuScratchIsTheHostKernels) {
