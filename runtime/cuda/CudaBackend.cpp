@@ -4,6 +4,7 @@
 
 #include "Check.h"
 #include "CudaTarget.h"
+#include "CudnnAttention.h"
 #include "DeviceMemory.h"
 #include "GemmChooser.h"
 #include "Issuer.h"
@@ -379,7 +380,8 @@ StatusOr<std::string> gtp::rt::describeGpu(int device) {
          std::to_string(driver / 1000) + "." +
          std::to_string(driver % 1000 / 10) + ", cuBLASLt " +
          std::to_string(blas / 10000) + "." + std::to_string(blas / 100 % 100) +
-         "." + std::to_string(blas % 100) + ", NCCL " + ncclVersion();
+         "." + std::to_string(blas % 100) + ", NCCL " + ncclVersion() + ", " +
+         Cudnn::installed();
 }
 
 StatusOr<std::unique_ptr<Backend>>

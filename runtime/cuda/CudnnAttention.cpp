@@ -251,14 +251,25 @@ StatusOr<MadeAttention> Library::attention(const AttentionProblem &problem,
   return result;
 }
 
+/// Whether there is the library; else `dlerror` says why not.
+static bool loadLibrary() {
+  void *&library = fe::cudnn_dlhandle;
+  if (!library)
+    library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_GLOBAL);
+  return library;
+}
+
+std::string Cudnn::installed() {
+  return loadLibrary()
+             ? "cuDNN " + versionText(fe::detail::get_backend_version())
+             : "no cuDNN";
+}
+
 StatusOr<std::shared_ptr<Cudnn>> Cudnn::load() {
   const std::string needs = "attention of bf16 needs cuDNN " +
                             versionText(kOldestVersion) +
                             " or a later one of version 9";
-  void *&library = fe::cudnn_dlhandle;
-  if (!library)
-    library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_GLOBAL);
-  if (!library)
+  if (!loadLibrary())
     return Status::error(needs + ", which cannot be loaded (" +
                          std::string(dlerror()) +
                          "): install it or add its folder to "

@@ -51,6 +51,8 @@ public:
   /// there is none, or an older one than is known to be right.
   static StatusOr<std::shared_ptr<Cudnn>> load();
   virtual ~Cudnn() = default;
+  /// "cuDNN 9.19.1" of the library that would be loaded, or "no cuDNN".
+  static std::string installed();
 
   /// "cuDNN 9.19.1".
   virtual std::string name() const = 0;

@@ -25,8 +25,8 @@ struct CudaPlace {
 
 /// GPUs that this process sees; 0 where there is no driver.
 int countGpus();
-/// "NVIDIA H200, driver for CUDA 13.0, cuBLASLt 13.1.0, NCCL 2.28.9": what must
-/// be equal on all ranks for them to compute the same.
+/// "NVIDIA H200, driver for CUDA 13.0, cuBLASLt 13.1.0, NCCL 2.28.9, cuDNN
+/// 9.19.1": what must be equal on all ranks for them to compute the same.
 StatusOr<std::string> describeGpu(int device);
 
 /// One rank on one GPU, float32 (see docs/architecture.md). Fails when the plan
