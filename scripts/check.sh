@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is needed, builds and runs the tests.
 #   scripts/check.sh        the suite a change must pass
-#   scripts/check.sh --ci   and the sanitizers, the sweep of configs and the race test
+#   scripts/check.sh --ci   and the cuda backend, the sanitizers, the sweep of configs and the race test
 # Ends with a table of seconds a stage and `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -55,13 +55,13 @@ finish() {
 
 build() { # build PRESET: configures and builds build/PRESET, one line a step
   cmake --preset "$1" >"$logs/configure-$1.log" || { cat "$logs/configure-$1.log"; return 1; }
-  cmake --build "build/$1" -- -k 20
+  cmake --build --preset "$1" -- -k 20
 }
-unit() { ctest --test-dir "build/$1" --output-on-failure -j2 --no-tests=error; }
+unit() { ctest --test-dir "build/$1" --output-on-failure -j2 --no-tests=error "${@:2}"; }
 lit() { cmake --build "build/$1" --target check-gtp; }
 run() { python3 "test/Run/$1.py" --bin="build/$2/bin" "${@:3}"; }
 format() {
-  git ls-files '*.h' '*.cpp' | xargs clang-format-22 --dry-run -Werror &&
+  git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format-22 --dry-run -Werror &&
     echo "clang-format finds nothing to change"
 }
 
@@ -88,6 +88,10 @@ stage "plan size" run plan_size dev
 stage "standalone programs" run standalone dev
 if $ci; then
   stage "config sweep" run config_sweep dev
+  # Tests of kernels skip themselves where there is no GPU.
+  if stage "set-up cuda" scripts/setup_cuda.sh && stage "build cuda" build cuda; then
+    stage "unit tests cuda" unit cuda -R '^(runtime-cuda-tests|gtp-run-tests)$'
+  fi
   # UBSan stops at the first finding; leaks of MLIR's and protobuf's statics are not ours.
   # LLVM's allocators poison in our objects what the shared library, not built with ASan, does
   # not unpoison.

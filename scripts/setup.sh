@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(
-  cmake ninja-build g++ git python3 time
+  cmake ninja-build g++ git python3 python3-pip time
   clang-22 lld-22 libclang-rt-22-dev clang-format-22
   llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   protobuf-compiler libprotobuf-dev
