@@ -1,6 +1,7 @@
 //===- Prices.cpp - Times and sizes from a profile ------------------------===//
 
 #include "gtp/Machine/Profile.h"
+#include "gtp/Support/RoundUp.h"
 
 #include <algorithm>
 #include <cmath>
@@ -156,6 +157,10 @@ int64_t Profile::contentionNs(CollectiveKind kind, int64_t bytesFull,
   return price.isOk() ? price->contentionNs : 0;
 }
 
+static int64_t upTo(int64_t size, uint64_t multiple) {
+  return static_cast<int64_t>(roundUp(static_cast<uint64_t>(size), multiple));
+}
+
 int64_t Profile::scratchBytes(std::string_view kernel,
                               const KernelDims &dims) const {
   auto isThere = [&](std::string_view name) {
@@ -167,9 +172,14 @@ int64_t Profile::scratchBytes(std::string_view kernel,
     kernel = withoutVariant(kernel);
   auto valueOf = [&](const std::string &dim) {
     const std::pair<const char *, int64_t> values[] = {
-        {"batch", dims.batch},      {"sequence", dims.sequence},
-        {"keys", dims.keys},        {"heads", dims.heads},
-        {"kv_heads", dims.kvHeads}, {"head_dim", dims.headDim}};
+        {"batch", dims.batch},
+        {"sequence", dims.sequence},
+        {"sequence_64", upTo(dims.sequence, 64)},
+        {"keys", dims.keys},
+        {"keys_128", upTo(dims.keys, 128)},
+        {"heads", dims.heads},
+        {"kv_heads", dims.kvHeads},
+        {"head_dim", dims.headDim}};
     for (const auto &[name, value] : values)
       if (dim == name)
         return double(value);

@@ -18,7 +18,8 @@ static const std::vector<std::string_view> kCollectives = {
 static const std::vector<std::string_view> kTransports = {
     "copy_engine", "symmetric", "ring", "host", "pairwise"};
 static const std::vector<std::string_view> kDims = {
-    "batch", "sequence", "keys", "heads", "kv_heads", "head_dim"};
+    "batch",    "sequence", "sequence_64", "keys",
+    "keys_128", "heads",    "kv_heads",    "head_dim"};
 
 std::string_view name(DType dtype) { return kDTypes[size_t(dtype)]; }
 std::string_view name(CollectiveKind kind) {
