@@ -38,7 +38,7 @@ struct CompileOptions {
   Element gradDtype = Element::F32;
   Element reduceDtype = Element::F32;
   std::string stateDtype = "f32"; ///< or "bf16", "split"
-  bool fastAttention = false; ///< its gradient, in any order of sums
+  bool fastAttention = false;     ///< its gradient, in any order of sums
   Optimizer optimizer = Optimizer::AdamW;
   double clipNorm = 0; ///< 0: off
   bool sequenceMean = false;
