@@ -7,6 +7,7 @@
 
 #include "HostPlan.h"
 #include "gtp-rt/CudaBackend.h"
+#include "gtp/Plan/Transport.h"
 
 #include <condition_variable>
 #include <cstring>
@@ -52,6 +53,9 @@ struct Case {
   uint64_t count; ///< elements of a source
   Collective::Reduce reduce = Collective::SUM;
   bool adds = false;
+  Collective::Transport transport = Collective::HOST;
+  /// That of the operands without one.
+  pb::DType wire = pb::DTYPE_INVALID;
 };
 
 class CudaCollectives : public testing::Test {
@@ -101,7 +105,8 @@ std::vector<std::byte> runRank(rt::Backend &backend, const Case &c,
 void compare(const Case &c) {
   SCOPED_TRACE(Collective::Kind_Name(c.kind) + " of " +
                std::to_string(c.count) + " " + plan::dtypeName(c.type) +
-               (c.adds ? ", adding" : ""));
+               (c.adds ? ", adding" : "") + " by " +
+               Collective::Transport_Name(c.transport));
   uint64_t in = c.count, out = c.count;
   if (c.kind == Collective::ALL_GATHER)
     out *= kRanks;
@@ -120,6 +125,17 @@ void compare(const Case &c) {
                       operand(from, c.type, {in}), destination);
   collective->set_accumulation(c.accumulation);
   collective->set_reduce(c.reduce);
+  collective->set_transport(c.transport);
+  if (c.wire != pb::DTYPE_INVALID)
+    collective->set_wire(c.wire);
+  plan.plan.mutable_memory(0)->set_symmetric(true);
+  pb::Communicator *group = plan.plan.mutable_communicators(0);
+  group->set_needs_window(plan::needsWindow(c.transport));
+  if (c.transport == Collective::COPY_ENGINE)
+    group->set_cta_policy(pb::Communicator::ZERO);
+  if (uint64_t bytes = plan::collectiveScratchBytes(*collective, kRanks))
+    *collective->mutable_scratch() =
+        operand(plan.buffer(bytes, pb::Buffer::TRANSIENT), pb::U8, {bytes});
 
   auto host = makeBackend(plan.plan);
   std::vector<std::byte> want[kRanks], got[kRanks];
@@ -173,6 +189,30 @@ TEST_F(CudaCollectives, ReduceLikeTheHost) {
       compare({kind, pb::I64, pb::I64, count, Collective::SUM, adds});
     }
   compare({Collective::ALL_REDUCE, pb::F64, pb::F64, 77, Collective::MAX});
+}
+
+TEST_F(CudaCollectives, EveryTransportLikeTheHost) {
+  for (Collective::Transport transport :
+       {Collective::COPY_ENGINE, Collective::SYMMETRIC,
+        Collective::RING_TRANSPORT, Collective::PAIRWISE})
+    for (Case c : {Case{Collective::ALL_GATHER, pb::F32, pb::F32, 100001},
+                   Case{Collective::REDUCE_SCATTER, pb::F32, pb::F32, 400002,
+                        Collective::SUM, true},
+                   Case{Collective::REDUCE_SCATTER, pb::F32, pb::F32, 400002,
+                        Collective::SUM, true, transport, pb::BF16},
+                   Case{Collective::ALL_REDUCE, pb::F32, pb::F32, 400001,
+                        Collective::SUM, true},
+                   Case{Collective::ALL_REDUCE, pb::I64, pb::I64, 1}}) {
+      c.transport = transport;
+      plan::CollectiveMeaning meaning;
+      meaning.kind = c.kind;
+      meaning.type = c.type;
+      meaning.wire = c.wire == pb::DTYPE_INVALID ? c.type : c.wire;
+      meaning.accumulation = c.accumulation;
+      meaning.ranks = kRanks;
+      if (plan::whyNotBy(transport, meaning).empty())
+        compare(c);
+    }
 }
 
 } // namespace
