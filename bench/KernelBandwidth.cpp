@@ -130,8 +130,25 @@ static void addModelCases(std::vector<Case> &cases, const Inputs &in,
     Tensor dy = l.tensor(rows, kHidden, bf16),
            x = l.tensor(rows, kHidden, bf16);
     Tensor dx = l.tensor(rows, kHidden, bf16), dw = l.tensor(1, kHidden, bf16);
-    return normGrad(norms, dy, x, l.take(kHidden * 2), dx, dw, floats, stream);
+    return normGrad(norms, dy, x, l.take(kHidden * 2), Tensor(), dx, dw, floats,
+                    stream);
   });
+  add("add_rms_norm", "4096", 4 * hidden, [=](Layout &l, cudaStream_t stream) {
+    Tensor a = l.tensor(rows, kHidden, bf16), b = l.tensor(rows, kHidden, bf16);
+    Tensor sum = l.tensor(rows, kHidden, bf16);
+    return addNorm(norms, a, b, l.take(kHidden * 2), sum,
+                   l.tensor(rows, kHidden, bf16), stream);
+  });
+  add("rms_norm_grad_add", "4096", 4 * hidden,
+      [=](Layout &l, cudaStream_t stream) {
+        Tensor dy = l.tensor(rows, kHidden, bf16),
+               x = l.tensor(rows, kHidden, bf16);
+        Tensor residual = l.tensor(rows, kHidden, bf16);
+        Tensor dx = l.tensor(rows, kHidden, bf16),
+               dw = l.tensor(1, kHidden, bf16);
+        return normGrad(norms, dy, x, l.take(kHidden * 2), residual, dx, dw,
+                        floats, stream);
+      });
   add("add", "4096", 3 * hidden, [=](Layout &l, cudaStream_t stream) {
     Tensor terms[] = {l.tensor(rows, kHidden, bf16),
                       l.tensor(rows, kHidden, bf16)};
@@ -173,6 +190,13 @@ static void addModelCases(std::vector<Case> &cases, const Inputs &in,
         return crossEntropyGrad(x, {in.ids, in.count, 0}, in.ones,
                                 l.tensor(rows, kVocabulary, bf16), in.fault,
                                 stream);
+      });
+  add("cross_entropy_in_place", "128256", 2 * logits,
+      [=](Layout &l, cudaStream_t stream) {
+        Tensor x = l.tensor(rows, kVocabulary, bf16);
+        return crossEntropyInPlace(x, {in.ids, in.count, 0}, in.ones,
+                                   l.tensor(1, 1, Element::F32), floats,
+                                   in.fault, stream);
       });
   add("embedding", "4096", 2 * hidden, [=](Layout &l, cudaStream_t stream) {
     Tensor out = l.tensor(rows, kHidden, bf16);

@@ -541,4 +541,6 @@ def Tfm_FullOp : Tfm_StepOp<"full", [Tfm_CostInterface]> {
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
 
+include "dialects/Tfm/TfmFusedOps.td"
+
 #endif // GTP_DIALECTS_TFM_TFMOPS

@@ -380,6 +380,54 @@ PlacementRule SgdSplitOp::getPlacementRule() {
   return update(*this, getMaster());
 }
 
+//===----------------------------------------------------------------------===//
+// Fused
+//===----------------------------------------------------------------------===//
+
+/// A norm of the sum of two.
+static PlacementRule addNorm(Value a) {
+  PlacementRule rule = norm(a);
+  rule.operands.insert(rule.operands.begin(), rule.operands.front());
+  rule.results.push_back(rule.results.front());
+  return rule;
+}
+
+PlacementRule AddRmsNormOp::getPlacementRule() { return addNorm(getA()); }
+
+PlacementRule AddLayerNormOp::getPlacementRule() { return addNorm(getA()); }
+
+template <typename NormGradAdd>
+static PlacementRule normGradAdd(NormGradAdd op) {
+  PlacementRule rule = normGrad(op);
+  rule.operands.push_back(rule.operands.front());
+  return rule;
+}
+
+PlacementRule RmsNormGradAddOp::getPlacementRule() {
+  return normGradAdd(*this);
+}
+
+PlacementRule LayerNormGradAddOp::getPlacementRule() {
+  return normGradAdd(*this);
+}
+
+PlacementRule BiasGeluOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims dims = all(rule, getX());
+  rule.operands = {dims, {dims.back()}};
+  rule.results = {dims, dims};
+  return rule;
+}
+
+PlacementRule CrossEntropyInPlaceOp::getPlacementRule() {
+  PlacementRule rule;
+  Dims tokens = labelled(rule, getLabels(), getSequenceMean());
+  Dims logits = with(tokens, rule.addFactor(Factor::Whole));
+  rule.operands = {logits, tokens, {}, {}};
+  rule.results = {logits, {}};
+  return rule;
+}
+
 PlacementRule FullOp::getPlacementRule() {
   PlacementRule rule;
   rule.results = {all(rule, getResult())};

@@ -637,3 +637,49 @@ LogicalResult SgdSplitOp::verify() {
 }
 
 LogicalResult FullOp::verify() { return success(); }
+
+//===----------------------------------------------------------------------===//
+// Fused
+//===----------------------------------------------------------------------===//
+
+template <typename AddNorm>
+static LogicalResult verifyAddNorm(AddNorm op) {
+  return failure(failed(verifyNormWeight(op, op.getA(), op.getWeight())) ||
+                 failed(expectLike(op, "b", op.getB(), op.getA())) ||
+                 failed(expectLike(op, "sum", op.getSum(), op.getA())) ||
+                 failed(expectLike(op, "result", op.getResult(), op.getA())));
+}
+
+LogicalResult AddRmsNormOp::verify() { return verifyAddNorm(*this); }
+
+LogicalResult AddLayerNormOp::verify() { return verifyAddNorm(*this); }
+
+template <typename NormGradAdd>
+static LogicalResult verifyNormGradAdd(NormGradAdd op) {
+  Value x = op.getX(), weight = op.getWeight();
+  return failure(failed(verifyNormWeight(op, x, weight)) ||
+                 failed(expectLike(op, "dy", op.getDy(), x)) ||
+                 failed(expectLike(op, "residual", op.getResidual(), x)) ||
+                 failed(expectLike(op, "dx", op.getDx(), x)) ||
+                 failed(verifyNormGradient(op, weight, op.getDweight())));
+}
+
+LogicalResult RmsNormGradAddOp::verify() { return verifyNormGradAdd(*this); }
+
+LogicalResult LayerNormGradAddOp::verify() { return verifyNormGradAdd(*this); }
+
+LogicalResult BiasGeluOp::verify() {
+  if (failed(expectRankAtLeast(*this, "x", getX(), 1)))
+    return failure();
+  return failure(
+      failed(expectShape(*this, "bias", getBias(), {shapeOf(getX()).back()})) ||
+      failed(expectElement(*this, "bias", getBias(), elementOf(getX()))) ||
+      failed(expectLike(*this, "sum", getSum(), getX())) ||
+      failed(expectLike(*this, "result", getResult(), getX())));
+}
+
+LogicalResult CrossEntropyInPlaceOp::verify() {
+  return failure(
+      failed(verifyLogits(*this, getLogits(), getLabels())) ||
+      failed(expectLike(*this, "dlogits", getDlogits(), getLogits())));
+}

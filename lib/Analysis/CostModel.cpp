@@ -191,6 +191,32 @@ const plan::OperandSpec *gtp::kernelOperandOf(OpResult result) {
   return nullptr;
 }
 
+Value gtp::overwrittenBy(OpResult result) {
+  Operation *op = result.getOwner();
+  const plan::KernelSpec *kernel = kernelOf(op);
+  if (!kernel)
+    return {};
+  unsigned reads = 0, writes = 0;
+  for (const plan::OperandSpec &operand : kernel->operands) {
+    if (operand.role == plan::Role::Scratch)
+      continue;
+    bool isResult = operand.access != plan::Access::Read &&
+                    writes++ == result.getResultNumber();
+    if (operand.variadic && operand.access != plan::Access::Write)
+      return {}; // what stands behind any number of operands has no fixed place
+    if (isResult && operand.access == plan::Access::ReadWrite &&
+        operand.role == plan::Role::Value && reads < op->getNumOperands()) {
+      Value value = op->getOperand(reads);
+      Operation *def = value.getDefiningOp();
+      bool isOwn = def && def->getBlock() == op->getBlock() &&
+                   runsKernel(def) && readingUses(value).size() == 1;
+      return isOwn ? value : Value();
+    }
+    reads += operand.access != plan::Access::Write;
+  }
+  return {};
+}
+
 Value gtp::operandInRole(Operation *op, const plan::KernelSpec &kernel,
                          plan::Role role) {
   unsigned index = 0;

@@ -51,7 +51,8 @@ private:
   /// What is decided by hand for a parameter holds for its gathers.
   void pinGathers();
   void addBase();
-  /// The value whose buffer holds `value`: pieces of splits and concats share.
+  /// The value whose buffer holds `value`: pieces of splits and concats share,
+  /// and what is written over another has its.
   Value rootOf(Value value) const;
   FailureOr<std::pair<planning::TransferCost, machine::CollectivePrice>>
   transferCost(const CollectiveSpec &spec, Location loc) const;
@@ -221,6 +222,11 @@ Value ProblemBuilder::rootOf(Value value) const {
       value = split.getX();
       continue;
     }
+    if (auto result = dyn_cast<OpResult>(value))
+      if (Value before = overwrittenBy(result)) {
+        value = before;
+        continue;
+      }
     SmallVector<OpOperand *> uses = readingUses(value);
     auto concat = uses.size() == 1
                       ? dyn_cast<tfm::ConcatOp>(uses.front()->getOwner())

@@ -164,6 +164,9 @@ private:
   /// The slot of an operand, copied when the kernel cannot read its pitch.
   Slot readable(mlir::Operation &op, mlir::Value value,
                 const plan::OperandSpec &spec);
+  /// The slot of a result that the kernel writes over an operand: the
+  /// operand's, or a copy of it where others have a use for that.
+  Slot updated(mlir::Value operand, mlir::OpResult result);
   void clearTail(mlir::Location loc, mlir::Value value, const Slot &slot);
 
   mlir::func::FuncOp step;

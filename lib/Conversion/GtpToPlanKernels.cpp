@@ -61,6 +61,17 @@ Slot Converter::readable(Operation &op, Value value,
   return dense;
 }
 
+Slot Converter::updated(Value operand, OpResult result) {
+  const Slot slot = places[operand];
+  if (overwrittenBy(result) == operand && !places.isAssigned(result) &&
+      places.tailBytes(result) <= places.tailBytes(operand))
+    return slot;
+  Slot copy = places.destination(result);
+  steps.copy(result.getLoc(), slot, copy,
+             costs.copyNs(Places::bytesOf(Places::tensorType(operand))));
+  return copy;
+}
+
 /// A kernel writes the rows of its result; the padding behind them is what was
 /// in the memory before.
 void Converter::clearTail(Location loc, Value value, const Slot &slot) {
@@ -137,7 +148,11 @@ LogicalResult Converter::convertKernel(Operation &op,
       break;
     }
     for (Value value : reads.take_front(count)) {
-      slots.push_back(readable(op, value, operand));
+      // Persistent state is advanced where it is.
+      if (!isRead && operand.role == plan::Role::Value)
+        slots.push_back(updated(value, cast<OpResult>(results.front())));
+      else
+        slots.push_back(readable(op, value, operand));
       if (operand.role == plan::Role::Weight ||
           operand.role == plan::Role::Master)
         parameter = parameters.weightOf(value);

@@ -59,6 +59,16 @@ LogicalResult ParameterTable::readArguments(func::FuncOp step) {
   return success();
 }
 
+/// Whether the op's kernel uses a weight in the sense of the checker: it tells
+/// uses apart and contributes to no gradient.
+static bool isForwardUse(Operation &op) {
+  const plan::KernelSpec *kernel = kernelOf(&op);
+  return kernel && kernel->contribution == plan::Contribution::None &&
+         llvm::any_of(kernel->operands, [](const plan::OperandSpec &operand) {
+           return operand.identifiesUse;
+         });
+}
+
 void ParameterTable::traceWeights(Block &block) {
   for (Operation &op : block) {
     if (isa<dist::PrefetchOp, dist::AwaitOp, dist::MaterializeOp,
@@ -67,8 +77,7 @@ void ParameterTable::traceWeights(Block &block) {
         weights[op.getResult(0)] = symbol;
       continue;
     }
-    // Forward ops are those with a derivative: a backward op has none.
-    if (!isa<tfm::DifferentiableOpInterface>(op))
+    if (!isForwardUse(op))
       continue;
     for (Value operand : op.getOperands())
       if (FlatSymbolRefAttr symbol = weightOf(operand))

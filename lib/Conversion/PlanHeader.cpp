@@ -96,8 +96,9 @@ static DictionaryAttr modelFields(ModuleOp module,
   for (auto clip : step.getOps<tfm::ClipScaleOp>())
     fields.set("clip_norm", clip.getMaxNormAttr());
   fields.set("loss", builder.getStringAttr("token-mean"));
-  for (auto loss : body.getOps<tfm::CrossEntropyOp>())
-    if (loss.getSequenceMean())
+  for (Operation &op : body.getBody().front())
+    if (isa<tfm::CrossEntropyOp, tfm::CrossEntropyInPlaceOp>(op) &&
+        op.hasAttr("sequence_mean"))
       fields.set("loss", builder.getStringAttr("sequence-mean"));
   return fields.getDictionary(module.getContext());
 }

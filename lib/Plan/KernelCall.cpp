@@ -74,6 +74,28 @@ OperandRange gtp::plan::findOperands(const KernelSpec &spec,
   return range;
 }
 
+std::vector<int> gtp::plan::partOperands(const KernelSpec &spec,
+                                         const pb::Kernel &kernel,
+                                         const KernelPart &part) {
+  std::vector<int> indices;
+  for (unsigned operand : part.operands) {
+    OperandRange range =
+        findOperands(spec, kernel, spec.operands[operand].name);
+    for (int i = 0; i < range.count; ++i)
+      indices.push_back(range.first + i);
+  }
+  return indices;
+}
+
+pb::Kernel gtp::plan::partCall(const KernelSpec &spec, const pb::Kernel &kernel,
+                               const KernelPart &part) {
+  pb::Kernel call = kernel;
+  call.clear_operands();
+  for (int index : partOperands(spec, kernel, part))
+    *call.add_operands() = kernel.operands(index);
+  return call;
+}
+
 /// Every attribute is known, given once and of the right kind; none is missing.
 static Status verifyAttributes(const pb::Plan &plan, const pb::Kernel &kernel,
                                const KernelSpec &spec) {

@@ -6,62 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gtp/Plan/KernelRegistry.h"
+#include "KernelSpecs.h"
 
 #include <algorithm>
+#include <iterator>
 
 using namespace gtp::plan;
+using namespace gtp::plan::specs;
 
 namespace {
-
-using Spec = OperandSpec;
-
-Spec read(std::string_view name) { return {name, Access::Read}; }
-Spec write(std::string_view name) { return {name, Access::Write}; }
-Spec update(std::string_view name) { return {name, Access::ReadWrite}; }
-
-Spec strided(Spec spec) {
-  spec.strided = true;
-  return spec;
-}
-Spec accumulable(Spec spec) {
-  spec.accumulable = true;
-  return spec;
-}
-Spec role(Role role, Spec spec) {
-  spec.role = role;
-  return spec;
-}
-Spec variadic(uint32_t minCount, uint32_t maxCount, Spec spec) {
-  spec.variadic = true;
-  spec.minCount = minCount;
-  spec.maxCount = maxCount;
-  return spec;
-}
-Spec use(Spec spec) {
-  spec.identifiesUse = true;
-  return spec;
-}
-Spec cotangent(Spec spec) {
-  spec.cotangent = true;
-  return spec;
-}
-Spec slopeOne(Spec spec) {
-  spec.slopeOne = true;
-  return spec;
-}
-Spec weight(std::string_view name) { return role(Role::Weight, read(name)); }
-Spec gradient(std::string_view name) {
-  return role(Role::Gradient, accumulable(write(name)));
-}
-/// Where the document of each token starts; none: at the start of the sequence.
-Spec starts() { return variadic(0, 1, read("starts")); }
-Spec scratch() { return role(Role::Scratch, update("scratch")); }
-
-constexpr uint32_t any = UINT32_MAX;
-constexpr auto Float = AttributeSpec::Kind::Float;
-constexpr auto Int = AttributeSpec::Kind::Int;
-constexpr auto Constant = AttributeSpec::Kind::Constant;
 
 std::vector<KernelSpec> buildRegistry() {
   const std::vector<AttributeSpec> attention = {
@@ -513,7 +466,16 @@ std::vector<KernelSpec> buildRegistry() {
 } // namespace
 
 const std::vector<KernelSpec> &gtp::plan::kernelRegistry() {
-  static const std::vector<KernelSpec> registry = buildRegistry();
+  static const std::vector<KernelSpec> registry = [] {
+    std::vector<KernelSpec> all = buildRegistry();
+    std::vector<KernelSpec> fused = fusedKernels();
+    std::move(fused.begin(), fused.end(), std::back_inserter(all));
+    std::sort(all.begin(), all.end(),
+              [](const KernelSpec &a, const KernelSpec &b) {
+                return a.name < b.name;
+              });
+    return all;
+  }();
   return registry;
 }
 

@@ -568,6 +568,12 @@ const std::map<std::string_view, Rules> &rules() {
 Status gtp::plan::verifyKernelShapes(const pb::Plan &plan,
                                      const pb::Kernel &kernel,
                                      const KernelSpec &spec) {
+  for (const KernelPart &part : spec.parts)
+    GTP_RETURN_IF_ERROR(verifyKernelShapes(plan, partCall(spec, kernel, part),
+                                           *lookupKernel(part.kernel))
+                            .in("kernel " + std::string(spec.name)));
+  if (!spec.parts.empty())
+    return Status::ok();
   Call call(plan, kernel, spec);
   auto it = rules().find(spec.name);
   if (it == rules().end())

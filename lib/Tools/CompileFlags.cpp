@@ -95,6 +95,8 @@ CompileFlags::CompileFlags()
                 cl::value_desc("auto|always|never"),
                 cl::desc("What the plan's memory is for, on standard error "
                          "(auto: on a terminal)")),
+      noFuse("no-fuse", cl::cat(category),
+             cl::desc("A kernel for each operation, none for several")),
       noPrefetch("no-prefetch", cl::cat(category),
                  cl::desc("Gather each weight where it is used")),
       sync("sync", cl::cat(category),
@@ -131,6 +133,7 @@ llvm::SmallVector<const cl::Option *> CompileFlags::ofCompilations() const {
           &stopAfter,
           &stats,
           &fitReport,
+          &noFuse,
           &noPrefetch,
           &sync,
           &prefetchDistance,
@@ -244,6 +247,7 @@ Expected<CompileOptions> CompileFlags::read() const {
           take(parseSize("memory-budget", memoryBudget), options.memoryBudget))
     return std::move(error);
   options.target = target;
+  options.fuse = !noFuse;
   options.prefetch = !noPrefetch;
   options.sync = sync;
   if (prefetchDistance.getNumOccurrences())

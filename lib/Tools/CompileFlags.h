@@ -45,7 +45,7 @@ private:
   Text loss, dropout, documentSeparator;
   Text memoryBudget, target;
   Text emit, stopAfter, stats, fitReport;
-  llvm::cl::opt<bool> noPrefetch, sync;
+  llvm::cl::opt<bool> noFuse, noPrefetch, sync;
   Text prefetchDistance, overrides;
 };
 

@@ -202,6 +202,8 @@ llvm::SmallVector<std::string> CompileOptions::canonical() const {
                                std::pair("overrides", overrides.file)})
     if (!value.empty())
       add(option, value);
+  if (!fuse)
+    result.push_back("--no-fuse");
   if (!prefetch)
     result.push_back("--no-prefetch");
   if (sync)

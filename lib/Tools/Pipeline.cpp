@@ -49,6 +49,12 @@ static PassPtr partition(const CompileOptions &options) {
   return createGtpPartitionPass(result);
 }
 
+static PassPtr fuse(const CompileOptions &options) {
+  GtpFusePassOptions result;
+  result.off = !options.fuse;
+  return createGtpFusePass(result);
+}
+
 static PassPtr planStep(const CompileOptions &options) {
   GtpPlanStepPassOptions result;
   result.target = options.target;
@@ -96,10 +102,13 @@ static const Stage kStages[] = {
     {"tfm-pack", plain<createTfmPackPass>},
     // On the logical program: what is derived here is right on any mesh.
     {"tfm-differentiate", differentiate},
-    // From here on types say where values are; each of the two ends with
-    // gtp-verify-placements, the contract that the next relies on.
+    // From here on types say where values are; each of the three ends
+    // with gtp-verify-placements, the contract that the next relies on.
     {"gtp-place", place},
     {"gtp-partition", partition, true},
+    // Each op is a kernel of one rank now, and which of them are one decides
+    // what the schedule counts with.
+    {"gtp-fuse", fuse, true},
     // Decides on the synchronous program, whose order is a legal one, and
     // leaves attributes; only the next pass changes the program.
     {"gtp-plan-step", planStep},

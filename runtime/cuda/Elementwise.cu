@@ -66,6 +66,32 @@ struct UnaryBody : PackBody {
   }
 };
 
+/// The sum is rounded before op sees it.
+template <Unary op, typename T>
+struct BiasBody : PackBody {
+  View<const T> x;
+  const T *bias;
+  View<T> sum, y;
+
+  BiasBody(const Tensor &x, const void *bias, const Tensor &sum,
+           const Tensor &y)
+      : x(x), bias(static_cast<const T *>(bias)), sum(sum), y(y) {}
+  template <unsigned kWidth>
+  __device__ void run(uint64_t row, uint64_t i) const {
+    float values[kWidth], biases[kWidth];
+    widen(x.row(row) + i, values);
+    widen(bias + i, biases);
+#pragma unroll
+    for (unsigned k = 0; k < kWidth; ++k)
+      values[k] = toFloat(fromFloat<T>(values[k] + biases[k]));
+    narrow(sum.row(row) + i, values);
+#pragma unroll
+    for (float &value : values)
+      value = apply<op>(value, 0);
+    narrow(y.row(row) + i, values);
+  }
+};
+
 template <typename From, typename To>
 struct CastBody : PackBody {
   /// Of either, the wider.
@@ -332,6 +358,31 @@ cudaError_t addUpTo(const Tensor *inputs, size_t count, const Tensor &out,
 }
 
 } // namespace
+
+template <Unary op>
+static cudaError_t launchBias(const Tensor &x, const void *bias,
+                              const Tensor &sum, const Tensor &y,
+                              cudaStream_t stream) {
+  return withType(x.type, [&](auto zero) {
+    using T = decltype(zero);
+    constexpr unsigned kWidth = kWidthOf<T>;
+    Extent extent(x);
+    // Columns count: they are the bias's.
+    extent.rows = x.rows;
+    extent.columns = x.columns;
+    bool wide =
+        allMove(kWidth, x, sum, y) && movesPacks(bias, 0, sizeof(T), kWidth);
+    return eachPack<kWidth>(BiasBody<op, T>(x, bias, sum, y), extent, wide,
+                            kEach, stream);
+  });
+}
+
+cudaError_t gtp::rt::cuda::biasGelu(const Tensor &x, const void *bias,
+                                    const Tensor &sum, const Tensor &y,
+                                    bool approximate, cudaStream_t stream) {
+  return approximate ? launchBias<Unary::GeluTanh>(x, bias, sum, y, stream)
+                     : launchBias<Unary::GeluExact>(x, bias, sum, y, stream);
+}
 
 cudaError_t gtp::rt::cuda::unary(Unary op, const Tensor &x, const Tensor &y,
                                  float factor, cudaStream_t stream) {

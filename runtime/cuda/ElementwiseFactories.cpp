@@ -39,6 +39,17 @@ static StatusOr<KernelBody> makeGelu(const Site &site) {
   return makeUnary(site, site.integer("approximate") ? Unary::GeluTanh
                                                      : Unary::GeluExact);
 }
+static StatusOr<KernelBody> makeBiasGelu(const Site &site) {
+  GTP_RETURN_IF_ERROR(site.needNarrow());
+  return KernelBody([context = &site.context, x = Slot(site, 0),
+                     sum = Slot(site, 2), y = Slot(site, 3),
+                     approximate = site.integer("approximate") !=
+                                   0](const KernelCall &call) {
+    GTP_CUDA(biasGelu(x.in(call), call.as<void>(1), sum.in(call), y.in(call),
+                      approximate, context->stream(call.stream)));
+    return Status::ok();
+  });
+}
 static StatusOr<KernelBody> makeGeluGrad(const Site &site) {
   return makeBinary(site, site.integer("approximate") ? Binary::GeluTanhGrad
                                                       : Binary::GeluExactGrad);
@@ -181,6 +192,7 @@ static StatusOr<KernelBody> makeKeepFirst(const Site &site) {
 const std::vector<FactoryEntry> &gtp::rt::cuda::elementwiseFactories() {
   static const std::vector<FactoryEntry> table = {
       {"add", makeAdd},
+      {"bias_gelu", makeBiasGelu},
       {"cast", makeCast},
       {"concat", makeConcat},
       {"full", makeFull},

@@ -56,6 +56,10 @@ enum class Unary { Copy, GeluExact, GeluTanh, Softcap, Scale };
 cudaError_t unary(Unary op, const Tensor &x, const Tensor &y, float factor,
                   cudaStream_t stream);
 
+/// sum = x + bias of each row; y = gelu of it as it is stored.
+cudaError_t biasGelu(const Tensor &x, const void *bias, const Tensor &sum,
+                     const Tensor &y, bool approximate, cudaStream_t stream);
+
 enum class Binary { Mul, Swiglu, GeluExactGrad, GeluTanhGrad, SoftcapGrad };
 /// y = op(a, b); for gradients a is dy and b is x.
 cudaError_t binary(Binary op, const Tensor &a, const Tensor &b, const Tensor &y,
@@ -95,14 +99,19 @@ struct NormShape {
 };
 cudaError_t norm(const NormShape &shape, const Tensor &x, const void *weight,
                  const Tensor &y, cudaStream_t stream);
+/// sum = a + b; y = the norm of it as it is stored.
+cudaError_t addNorm(const NormShape &shape, const Tensor &a, const Tensor &b,
+                    const void *weight, const Tensor &sum, const Tensor &y,
+                    cudaStream_t stream);
 /// Bytes of workspace of `normGrad`.
 uint64_t normGradWorkspace(uint64_t rows, uint64_t group);
 /// Whether a block's sums of `group` features fit the multiprocessor.
 bool normGradFits(uint64_t group);
-/// `dweight` without memory is not computed.
+/// `dweight` without memory is not computed; `residual`, if it has memory, is
+/// added to dx as that is stored.
 cudaError_t normGrad(const NormShape &shape, const Tensor &dy, const Tensor &x,
-                     const void *weight, const Tensor &dx,
-                     const Tensor &dweight, float *workspace,
+                     const void *weight, const Tensor &residual,
+                     const Tensor &dx, const Tensor &dweight, float *workspace,
                      cudaStream_t stream);
 
 //===-- Embedding.cu ------------------------------------------------------===//
@@ -145,6 +154,11 @@ cudaError_t crossEntropy(const Tensor &logits, const Labels &labels,
 cudaError_t crossEntropyGrad(const Tensor &logits, const Labels &labels,
                              const float *dloss, const Tensor &dlogits,
                              Fault *fault, cudaStream_t stream);
+/// The loss, and the gradient in the place of the logits.
+cudaError_t crossEntropyInPlace(const Tensor &logits, const Labels &labels,
+                                const float *dloss, const Tensor &loss,
+                                float *workspace, Fault *fault,
+                                cudaStream_t stream);
 /// How many labels count, or if `sequence` is not 0 how many sequences of that
 /// many labels have one that does.
 cudaError_t countLabels(const int32_t *labels, uint64_t count,

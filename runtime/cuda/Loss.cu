@@ -69,6 +69,12 @@ struct Softmax {
         static_cast<double>(part * expf(most - result.maximum)), doubles);
     return result;
   }
+
+  /// Of a label with this logit.
+  __device__ float loss(float correct) const {
+    return static_cast<float>(log(sum) +
+                              (static_cast<double>(maximum) - correct));
+  }
 };
 
 __device__ bool isLabel(int32_t label, uint64_t classes, uint64_t row,
@@ -106,9 +112,7 @@ __global__ void __launch_bounds__(kThreads)
       const T *x = logits.row(row);
       auto softmax =
           Softmax<T>::template of<kWidth>(x, classes, floats, doubles);
-      term = static_cast<float>(
-          log(softmax.sum) +
-          (static_cast<double>(softmax.maximum) - toFloat(x[label])));
+      term = softmax.loss(toFloat(x[label]));
     }
     if (threadIdx.x == 0)
       terms[row] = term;
@@ -139,7 +143,8 @@ __global__ void sumTerms(const float *terms, uint64_t rows, Labels labels,
 template <typename T, typename G, unsigned kWidth>
 __global__ void __launch_bounds__(kGradThreads)
     lossGrad(View<const T> logits, Labels labels, const float *dloss,
-             View<G> out, uint64_t rows, uint64_t classes, Fault *fault) {
+             View<G> out, uint64_t rows, uint64_t classes, float *terms,
+             Fault *fault) {
   __shared__ float floats[33];
   __shared__ double doubles[33];
   __shared__ long long counts[33];
@@ -151,6 +156,8 @@ __global__ void __launch_bounds__(kGradThreads)
     if (label == kIgnoredLabel || !isLabel(label, classes, row, fault)) {
       for (uint64_t i = threadIdx.x; i < classes; i += kGradThreads)
         dx[i] = fromFloat<G>(0);
+      if (terms && threadIdx.x == 0)
+        terms[row] = 0;
       continue;
     }
     double scale = whole;
@@ -171,6 +178,8 @@ __global__ void __launch_bounds__(kGradThreads)
                           kGradThreads ==
                       threadIdx.x;
     const float logit = mine ? toFloat(x[correct]) : 0;
+    if (mine && terms)
+      terms[row] = softmax.loss(logit);
     // Each thread reads its elements before it writes them, since dx may be x;
     // several packs are on the way at once.
     constexpr unsigned kAtOnce = 4;
@@ -247,11 +256,10 @@ cudaError_t gtp::rt::cuda::crossEntropy(const Tensor &logits,
   return cudaGetLastError();
 }
 
-cudaError_t gtp::rt::cuda::crossEntropyGrad(const Tensor &logits,
-                                            const Labels &labels,
-                                            const float *dloss,
-                                            const Tensor &dlogits, Fault *fault,
-                                            cudaStream_t stream) {
+/// `terms`, of each row, may be null.
+static cudaError_t gradient(const Tensor &logits, const Labels &labels,
+                            const float *dloss, const Tensor &dlogits,
+                            float *terms, Fault *fault, cudaStream_t stream) {
   int device = 0, processors = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess)
@@ -269,14 +277,35 @@ cudaError_t gtp::rt::cuda::crossEntropyGrad(const Tensor &logits,
       if (movesPacks(logits, kWidth) && movesPacks(dlogits, kWidth))
         lossGrad<T, G, kWidth><<<blocks, kGradThreads, 0, stream>>>(
             View<const T>(logits), labels, dloss, View<G>(dlogits), logits.rows,
-            logits.columns, fault);
+            logits.columns, terms, fault);
       else
         lossGrad<T, G, 1><<<blocks, kGradThreads, 0, stream>>>(
             View<const T>(logits), labels, dloss, View<G>(dlogits), logits.rows,
-            logits.columns, fault);
+            logits.columns, terms, fault);
       return cudaGetLastError();
     });
   });
+}
+
+cudaError_t gtp::rt::cuda::crossEntropyGrad(const Tensor &logits,
+                                            const Labels &labels,
+                                            const float *dloss,
+                                            const Tensor &dlogits, Fault *fault,
+                                            cudaStream_t stream) {
+  return gradient(logits, labels, dloss, dlogits, nullptr, fault, stream);
+}
+
+cudaError_t gtp::rt::cuda::crossEntropyInPlace(
+    const Tensor &logits, const Labels &labels, const float *dloss,
+    const Tensor &loss, float *workspace, Fault *fault, cudaStream_t stream) {
+  cudaError_t error =
+      gradient(logits, labels, dloss, logits, workspace, fault, stream);
+  if (error != cudaSuccess)
+    return error;
+  sumTerms<<<1, kThreads, 0, stream>>>(workspace, logits.rows, labels,
+                                       static_cast<float *>(loss.data),
+                                       loss.add);
+  return cudaGetLastError();
 }
 
 cudaError_t gtp::rt::cuda::countLabels(const int32_t *labels, uint64_t count,

@@ -127,7 +127,21 @@ static StatusOr<KernelBody> makeNorm(const Site &site) {
   });
 }
 
+/// The norm of a sum.
 template <bool centered>
+static StatusOr<KernelBody> makeAddNorm(const Site &site) {
+  GTP_ASSIGN_OR_RETURN(NormShape shape, normShape(site, 2, centered));
+  return KernelBody([context = &site.context, shape, a = Slot(site, 0),
+                     b = Slot(site, 1), sum = Slot(site, 3),
+                     y = Slot(site, 4)](const KernelCall &call) {
+    GTP_CUDA(addNorm(shape, a.in(call), b.in(call), call.as<void>(2),
+                     sum.in(call), y.in(call), context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
+/// With `adds`, operand 3 is a residual's gradient, and results are behind it.
+template <bool centered, bool adds>
 static StatusOr<KernelBody> makeNormGrad(const Site &site) {
   GTP_ASSIGN_OR_RETURN(NormShape shape, normShape(site, 2, centered));
   if (!normGradFits(shape.group))
@@ -136,14 +150,17 @@ static StatusOr<KernelBody> makeNormGrad(const Site &site) {
                          "memory for");
   site.context.needWorkspace(
       normGradWorkspace(site.shape(1).rows, shape.group));
+  constexpr size_t result = adds ? 4 : 3;
   // A weight that is not trained has no gradient.
-  const bool trained = site.count() > 4;
+  const bool trained = site.count() > result + 1;
   return KernelBody(
       [context = &site.context, shape, trained, dy = Slot(site, 0),
-       x = Slot(site, 1), dx = Slot(site, 3),
-       dweight = Slot(site, trained ? 4 : 3)](const KernelCall &call) {
+       x = Slot(site, 1), residual = Slot(site, 3), dx = Slot(site, result),
+       dweight =
+           Slot(site, trained ? result + 1 : result)](const KernelCall &call) {
         GTP_CUDA(normGrad(shape, dy.in(call), x.in(call), call.as<void>(2),
-                          dx.in(call), trained ? dweight.in(call) : Tensor(),
+                          adds ? residual.in(call) : Tensor(), dx.in(call),
+                          trained ? dweight.in(call) : Tensor(),
                           static_cast<float *>(context->workspace(call.stream)),
                           context->stream(call.stream)));
         return Status::ok();
@@ -250,19 +267,23 @@ static StatusOr<KernelBody> makeDocumentStarts(const Site &site) {
 const std::vector<FactoryEntry> &gtp::rt::cuda::modelFactories() {
   static const std::vector<FactoryEntry> table = {
       {"add_bias", makeAddBias},
+      {"add_layer_norm", makeAddNorm<true>},
       {"add_positions", makeAddPositions},
+      {"add_rms_norm", makeAddNorm<false>},
       {"bias_grad", makeBiasGrad},
       {"document_starts", makeDocumentStarts},
       {"embedding", makeEmbedding},
       {"embedding_grad", makeEmbeddingGrad},
       {"layer_norm", makeNorm<true>},
-      {"layer_norm_grad", makeNormGrad<true>},
+      {"layer_norm_grad", makeNormGrad<true, false>},
+      {"layer_norm_grad_add", makeNormGrad<true, true>},
       {"linear", makeLinear},
       {"linear_dgrad", makeLinearDgrad},
       {"linear_wgrad", makeLinearWgrad},
       {"positions_grad", makePositionsGrad},
       {"rms_norm", makeNorm<false>},
-      {"rms_norm_grad", makeNormGrad<false>},
+      {"rms_norm_grad", makeNormGrad<false, false>},
+      {"rms_norm_grad_add", makeNormGrad<false, true>},
       {"rope", makeRope},
   };
   return table;

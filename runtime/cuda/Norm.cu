@@ -122,11 +122,22 @@ cudaError_t normGradAny(const NormShape &shape, const Tensor &dy,
 
 } // namespace
 
+cudaError_t gtp::rt::cuda::addNorm(const NormShape &shape, const Tensor &a,
+                                   const Tensor &b, const void *weight,
+                                   const Tensor &sum, const Tensor &y,
+                                   cudaStream_t stream) {
+  if (holdsRows(shape, weight, a, b) && holdsRows(shape, weight, sum, y))
+    return normRows(shape, a, b, weight, sum, y, stream);
+  const Tensor terms[] = {a, b};
+  cudaError_t error = addAll(terms, 2, sum, stream);
+  return error == cudaSuccess ? norm(shape, sum, weight, y, stream) : error;
+}
+
 cudaError_t gtp::rt::cuda::norm(const NormShape &shape, const Tensor &x,
                                 const void *weight, const Tensor &y,
                                 cudaStream_t stream) {
   if (holdsRows(shape, weight, x, y))
-    return normRows(shape, x, weight, y, stream);
+    return normRows(shape, x, Tensor(), weight, Tensor(), y, stream);
   uint64_t groups = x.columns / shape.group, items = x.rows * groups;
   auto blocks = static_cast<unsigned>(items < 65536 ? items : 65536);
   return withType(x.type, [&](auto zero) {
@@ -148,13 +159,21 @@ bool gtp::rt::cuda::normGradFits(uint64_t group) {
 
 cudaError_t gtp::rt::cuda::normGrad(const NormShape &shape, const Tensor &dy,
                                     const Tensor &x, const void *weight,
-                                    const Tensor &dx, const Tensor &dweight,
-                                    float *workspace, cudaStream_t stream) {
+                                    const Tensor &residual, const Tensor &dx,
+                                    const Tensor &dweight, float *workspace,
+                                    cudaStream_t stream) {
   uint64_t parts = 0;
-  cudaError_t error =
-      holdsRows(shape, weight, x, dy) && holdsRows(shape, weight, x, dx)
-          ? normGradRows(shape, dy, x, weight, dx, workspace, parts, stream)
-          : normGradAny(shape, dy, x, weight, dx, workspace, parts, stream);
+  cudaError_t error = cudaSuccess;
+  if (holdsRows(shape, weight, x, dy) && holdsRows(shape, weight, x, dx) &&
+      (!residual.data || holdsRows(shape, weight, x, residual))) {
+    error = normGradRows(shape, dy, x, weight, residual, dx, workspace, parts,
+                         stream);
+  } else {
+    error = normGradAny(shape, dy, x, weight, dx, workspace, parts, stream);
+    const Tensor terms[] = {residual, dx};
+    if (error == cudaSuccess && residual.data)
+      error = addAll(terms, 2, dx, stream);
+  }
   if (error != cudaSuccess || !dweight.data)
     return error;
   return withType(dweight.type, [&](auto zero) {

@@ -125,6 +125,27 @@ struct Held {
       return __uint_as_float(i % 2 ? words[k][i / 2] & 0xffff0000u
                                    : words[k][i / 2] << 16);
   }
+  /// Adds another's values, each sum rounded to T, and stores them.
+  __device__ void add(const Held &other, T *to, uint32_t group) {
+#pragma unroll
+    for (unsigned k = 0; k < kPacks; ++k) {
+      if (at(k) >= group)
+        continue;
+#pragma unroll
+      for (unsigned i = 0; i < kWidth; ++i) {
+        uint32_t sum = __float_as_uint(
+            toFloat(fromFloat<T>(value(k, i) + other.value(k, i))));
+        if constexpr (std::is_same_v<T, float>)
+          words[k][i] = sum;
+        else if (i % 2)
+          words[k][i / 2] = (words[k][i / 2] & 0xffffu) | (sum & 0xffff0000u);
+        else
+          words[k][i / 2] = (words[k][i / 2] & 0xffff0000u) | sum >> 16;
+      }
+      *reinterpret_cast<uint4 *>(to + at(k)) =
+          make_uint4(words[k][0], words[k][1], words[k][2], words[k][3]);
+    }
+  }
   /// f(k, i) of every value that is of the group.
   template <typename F>
   __device__ static void each(uint32_t group, F f) {
@@ -137,10 +158,11 @@ struct Held {
   }
 };
 
-template <typename T, unsigned kLanes, unsigned kPacks>
+template <typename T, unsigned kLanes, unsigned kPacks, bool kAdds>
 __global__ void __launch_bounds__(threadsOf(kLanes))
-    normKernel(NormShape shape, View<const T> x, const T *weight, View<T> y,
-               uint64_t items, uint32_t groups) {
+    normKernel(NormShape shape, View<const T> x, View<const T> added,
+               const T *weight, View<T> stored, View<T> y, uint64_t items,
+               uint32_t groups) {
   using Values = Held<T, kLanes, kPacks>;
   constexpr unsigned kWidth = Values::kWidth;
   __shared__ float shared[2 * 3 * 32];
@@ -150,6 +172,12 @@ __global__ void __launch_bounds__(threadsOf(kLanes))
   for (uint64_t item = team.number(); item < items; item += team.count()) {
     Values in;
     in.load(x.data + placeOf(item, groups, group, x.pitch), group);
+    if constexpr (kAdds) {
+      Values other;
+      other.load(added.data + placeOf(item, groups, group, added.pitch), group);
+      in.add(other, stored.data + placeOf(item, groups, group, stored.pitch),
+             group);
+    }
     float mean = 0;
     if (shape.centered) {
       float sum[1] = {0};
@@ -180,12 +208,12 @@ __global__ void __launch_bounds__(threadsOf(kLanes))
   }
 }
 
-template <typename T, unsigned kLanes, unsigned kPacks>
+template <typename T, unsigned kLanes, unsigned kPacks, bool kAdds>
 __global__ void __launch_bounds__(threadsOf(kLanes),
                                   kGradThreads / threadsOf(kLanes))
     gradKernel(NormShape shape, View<const T> dy, View<const T> x,
-               const T *weight, View<T> dx, uint64_t items, uint32_t groups,
-               float *partials) {
+               const T *weight, View<const T> residual, View<T> dx,
+               uint64_t items, uint32_t groups, float *partials) {
   using Values = Held<T, kLanes, kPacks>;
   constexpr unsigned kWidth = Values::kWidth;
   __shared__ float shared[2 * 3 * 32];
@@ -207,6 +235,10 @@ __global__ void __launch_bounds__(threadsOf(kLanes),
     next = item + team.count();
     if (next < items)
       load(next, nextIn, nextGrad);
+    Values rest;
+    if constexpr (kAdds)
+      rest.load(residual.data + placeOf(item, groups, group, residual.pitch),
+                group);
     auto slope = [&](unsigned k, unsigned i) {
       return grad.value(k, i) * (shape.unitOffset + scale.value(k, i));
     };
@@ -249,6 +281,9 @@ __global__ void __launch_bounds__(threadsOf(kLanes),
         float n = (in.value(k, i) - mean) * r;
         sums[k][i] += grad.value(k, i) * n;
         result[i] = r * (slope(k, i) - level - n * inner);
+        if constexpr (kAdds) // to what would be stored
+          result[i] =
+              __fadd_rn(rest.value(k, i), toFloat(fromFloat<T>(result[i])));
       }
       narrow(out + Values::at(k), result);
     }
@@ -273,7 +308,8 @@ bool gtp::rt::cuda::holdsRows(const NormShape &shape, const void *weight,
 }
 
 cudaError_t gtp::rt::cuda::normRows(const NormShape &shape, const Tensor &x,
-                                    const void *weight, const Tensor &y,
+                                    const Tensor &added, const void *weight,
+                                    const Tensor &sum, const Tensor &y,
                                     cudaStream_t stream) {
   const uint64_t groups = x.columns / shape.group, items = x.rows * groups;
   return withType(x.type, [&](auto zero) {
@@ -282,11 +318,13 @@ cudaError_t gtp::rt::cuda::normRows(const NormShape &shape, const Tensor &x,
       constexpr unsigned kLanes = holding.kLanes, kPacks = holding.kPacks;
       constexpr unsigned kTeams = Team<kLanes>::kTeams;
       uint64_t blocks = (items + kTeams - 1) / kTeams;
-      normKernel<T, kLanes, kPacks>
-          <<<static_cast<unsigned>(blocks < 65536 ? blocks : 65536),
-             threadsOf(kLanes), 0, stream>>>(
-              shape, View<const T>(x), static_cast<const T *>(weight),
-              View<T>(y), items, static_cast<uint32_t>(groups));
+      auto *kernel = added.data ? normKernel<T, kLanes, kPacks, true>
+                                : normKernel<T, kLanes, kPacks, false>;
+      kernel<<<static_cast<unsigned>(blocks < 65536 ? blocks : 65536),
+               threadsOf(kLanes), 0, stream>>>(
+          shape, View<const T>(x), View<const T>(added),
+          static_cast<const T *>(weight), View<T>(sum), View<T>(y), items,
+          static_cast<uint32_t>(groups));
       return cudaGetLastError();
     };
     return withHolding<Holding<32, 1>, Holding<32, 2>, Holding<32, 4>,
@@ -303,9 +341,10 @@ uint64_t gtp::rt::cuda::mostGradTeams(uint64_t group) {
 
 cudaError_t gtp::rt::cuda::normGradRows(const NormShape &shape,
                                         const Tensor &dy, const Tensor &x,
-                                        const void *weight, const Tensor &dx,
-                                        float *partials, uint64_t &teams,
-                                        cudaStream_t stream) {
+                                        const void *weight,
+                                        const Tensor &residual,
+                                        const Tensor &dx, float *partials,
+                                        uint64_t &teams, cudaStream_t stream) {
   const uint64_t groups = x.columns / shape.group, items = x.rows * groups;
   return withType(x.type, [&](auto zero) {
     using T = decltype(zero);
@@ -316,11 +355,12 @@ cudaError_t gtp::rt::cuda::normGradRows(const NormShape &shape,
       if (blocks > gradBlocks(kLanes))
         blocks = gradBlocks(kLanes);
       teams = blocks * kTeams;
-      gradKernel<T, kLanes, kPacks>
-          <<<static_cast<unsigned>(blocks), threadsOf(kLanes), 0, stream>>>(
-              shape, View<const T>(dy), View<const T>(x),
-              static_cast<const T *>(weight), View<T>(dx), items,
-              static_cast<uint32_t>(groups), partials);
+      auto *kernel = residual.data ? gradKernel<T, kLanes, kPacks, true>
+                                   : gradKernel<T, kLanes, kPacks, false>;
+      kernel<<<static_cast<unsigned>(blocks), threadsOf(kLanes), 0, stream>>>(
+          shape, View<const T>(dy), View<const T>(x),
+          static_cast<const T *>(weight), View<const T>(residual), View<T>(dx),
+          items, static_cast<uint32_t>(groups), partials);
       return cudaGetLastError();
     };
     // Sums of columns take registers: fewer packs than above.

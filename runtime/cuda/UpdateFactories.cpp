@@ -41,6 +41,22 @@ static StatusOr<KernelBody> makeCrossEntropyGrad(const Site &site) {
       });
 }
 
+static StatusOr<KernelBody> makeCrossEntropyInPlace(const Site &site) {
+  GTP_RETURN_IF_ERROR(site.needNarrow());
+  site.context.needWorkspace(site.shape(0).rows * sizeof(float));
+  return KernelBody([context = &site.context, logits = Slot(site, 0),
+                     loss = Slot(site, 4),
+                     sequence = sequenceRows(site, "sequence_mean", 1)](
+                        const KernelCall &call) {
+    GTP_CUDA(crossEntropyInPlace(
+        logits.in(call), {call.as<int32_t>(1), call.as<int64_t>(2), sequence},
+        call.f32(3), loss.in(call),
+        static_cast<float *>(context->workspace(call.stream)), context->fault(),
+        context->stream(call.stream)));
+    return Status::ok();
+  });
+}
+
 static StatusOr<KernelBody> makeCountLabels(const Site &site) {
   return KernelBody([context = &site.context, count = site.shape(0).elements(),
                      sequence = sequenceRows(site, "sequences", 0)](
@@ -135,6 +151,7 @@ const std::vector<FactoryEntry> &gtp::rt::cuda::updateFactories() {
       {"count_labels", makeCountLabels},
       {"cross_entropy", makeCrossEntropy},
       {"cross_entropy_grad", makeCrossEntropyGrad},
+      {"cross_entropy_in_place", makeCrossEntropyInPlace},
       {"sgd", makeSgd<false>},
       {"sgd_split", makeSgd<true>},
       {"sum_squares", makeSumSquares},

@@ -67,7 +67,13 @@ public:
   CallSite withKernel(const plan::pb::Kernel &other) const {
     return {plan, other, spec};
   }
+  /// The call as one of another kernel.
+  CallSite asKernel(const plan::pb::Kernel &other,
+                    const plan::KernelSpec &kind) const {
+    return {plan, other, kind};
+  }
   const plan::pb::Kernel &proto() const { return kernel; }
+  const plan::KernelSpec &kind() const { return spec; }
   /// What the registry says of an operand.
   const plan::OperandSpec &operandKind(size_t index) const {
     return *plan::operandSpec(spec, index, count());

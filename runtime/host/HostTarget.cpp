@@ -1,6 +1,7 @@
 //===- HostTarget.cpp - What the host makes of a plan's operations --------===//
 
 #include "HostTarget.h"
+#include "Fused.h"
 #include "Staging.h"
 
 #include "gtp/Plan/Layout.h"
@@ -39,6 +40,8 @@ Status HostTarget::checkMemory(uint64_t ranks, uint64_t bytes) {
 }
 
 StatusOr<KernelBody> HostTarget::kernel(const CallSite &site) {
+  if (!site.kind().parts.empty())
+    return makeFusedBody(site, tables);
   const KernelEntry *entry = lookupEntry(site.name());
   if (!entry)
     return Status::error("the host has no implementation of it");

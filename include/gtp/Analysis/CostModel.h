@@ -60,6 +60,10 @@ const plan::KernelSpec *kernelOf(mlir::Operation *op);
 /// The kernel's operand that is the result of its op; null when there is none.
 const plan::OperandSpec *kernelOperandOf(mlir::OpResult result);
 
+/// The op's operand in whose memory its kernel writes the result, because
+/// nothing else reads it; null when the result has memory of its own.
+mlir::Value overwrittenBy(mlir::OpResult result);
+
 /// The op's operand that the kernel reads in a role; null when there is none.
 mlir::Value operandInRole(mlir::Operation *op, const plan::KernelSpec &kernel,
                           plan::Role role);

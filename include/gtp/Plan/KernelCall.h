@@ -13,6 +13,8 @@
 #include "gtp/Plan/plan.pb.h"
 #include "gtp/Support/Status.h"
 
+#include <vector>
+
 namespace gtp::plan {
 
 /// Name of the kernel; empty when the index is out of range.
@@ -33,6 +35,15 @@ struct OperandRange {
 };
 OperandRange findOperands(const KernelSpec &spec, const pb::Kernel &kernel,
                           std::string_view name);
+
+/// For each operand of a part of a fused kernel its index in `kernel.operands`.
+/// The call must have the number of operands that the kernel takes.
+std::vector<int> partOperands(const KernelSpec &spec, const pb::Kernel &kernel,
+                              const KernelPart &part);
+/// The part as a call of its own: the operands are its, name and attributes are
+/// still those of the fused kernel.
+pb::Kernel partCall(const KernelSpec &spec, const pb::Kernel &kernel,
+                    const KernelPart &part);
 
 /// Attributes of a verified call; the default when an optional one is absent.
 double floatAttribute(const pb::Plan &plan, const pb::Kernel &kernel,

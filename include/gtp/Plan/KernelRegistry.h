@@ -86,6 +86,15 @@ struct AttributeSpec {
   bool optional = false;
 };
 
+/// One of the kernels whose work a fused kernel does.
+struct KernelPart {
+  std::string_view kernel;
+  /// For each of its operands the one of the fused kernel that it is, by index
+  /// in that kernel's table. An operand that is written and read again is named
+  /// by several parts.
+  std::vector<unsigned> operands;
+};
+
 struct KernelSpec {
   std::string_view name;
   uint32_t version;
@@ -107,6 +116,10 @@ struct KernelSpec {
   /// the backend, so that a result's last bits may differ between ranks and
   /// runs. Empty: none does.
   std::string_view fastAttribute = {};
+  /// A fused kernel means these, one after the other: each rounds what it
+  /// writes to the operand's type, and those behind it read that. Attributes of
+  /// a part are those of its names. Empty: the kernel's meaning is its own.
+  std::vector<KernelPart> parts = {};
 };
 
 /// All kernels, in name order.

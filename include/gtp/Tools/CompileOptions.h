@@ -46,6 +46,7 @@ struct CompileOptions {
   std::optional<int64_t> documentSeparator; ///< none: a sequence is a document
   int64_t memoryBudget = 0;                 ///< bytes; 0: unlimited
   std::string target = "cpu";
+  bool fuse = true;
   bool prefetch = true;
   bool sync = false;
   std::optional<int64_t> prefetchDistance;

@@ -155,6 +155,37 @@ def GtpPartitionPass : Pass<"gtp-partition", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::gtp::dist::GtpDialect"];
 }
 
+def GtpFusePass : Pass<"gtp-fuse", "::mlir::func::FuncOp"> {
+  let summary = "makes one kernel of ops that pass a value on through memory";
+  let description = [{
+    On the program of one rank, where every op is a kernel:
+
+    | ops | become |
+    |---|---|
+    | `add` of two and the `rms_norm` or `layer_norm` of the sum | `add_rms_norm`, `add_layer_norm` |
+    | `rms_norm_grad` or `layer_norm_grad` and the `add` of its `dx` to another value | `rms_norm_grad_add`, `layer_norm_grad_add` |
+    | `cross_entropy` and `cross_entropy_grad` of logits that nothing else reads | `cross_entropy_in_place` |
+    | `add_bias` and the `gelu` of its result | `bias_gelu` |
+
+    Each value is rounded where it was, so the numbers stay the same. The one op
+    stands where the last of those it replaces could have stood, and only if no other
+    use of their results lies before it.
+
+    ```mlir
+    %s = tfm.add %x, %y
+    %n = tfm.rms_norm %s, %w
+    ```
+    becomes
+    ```mlir
+    %s, %n = tfm.add_rms_norm %x, %y, %w
+    ```
+  }];
+  let options = [
+    Option<"off", "off", "bool", "false", "leave every op as it is">,
+  ];
+  let dependentDialects = ["::gtp::tfm::TfmDialect"];
+}
+
 def GtpPrefetchPass : Pass<"gtp-prefetch", "::mlir::func::FuncOp"> {
   let summary = "makes collectives asynchronous";
   let description = [{

@@ -6,6 +6,7 @@
 #include "gtp/Plan/Operand.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace gtp::plan;
 using namespace gtp::plan::check;
@@ -27,6 +28,19 @@ static Touch makeTouch(const Context &context, const pb::Region &region,
   return touch;
 }
 
+/// The touches of a kernel whose operands are `operands` of the operation's.
+static void touchOperands(const Context &context, const pb::Region &region,
+                          const std::vector<int> &operands,
+                          OperationInfo &info) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const OperandSpec *spec = operandSpec(*info.kernel, i, operands.size());
+    info.touches.push_back(makeTouch(
+        context, region, info.operation->kernel().operands(operands[i]),
+        spec->access != Access::Write, spec->access != Access::Read));
+    info.touches.back().spec = spec;
+  }
+}
+
 static OperationInfo derive(const Context &context, const pb::Region &region,
                             const pb::Operation &operation) {
   OperationInfo info;
@@ -38,12 +52,16 @@ static OperationInfo derive(const Context &context, const pb::Region &region,
   case pb::Operation::kKernel: {
     const pb::Kernel &kernel = operation.kernel();
     info.kernel = lookupKernel(kernelName(context.plan, kernel));
-    size_t count = static_cast<size_t>(kernel.operands_size());
-    for (size_t i = 0; i < count; ++i) {
-      const OperandSpec *spec = operandSpec(*info.kernel, i, count);
-      add(kernel.operands(static_cast<int>(i)), spec->access != Access::Write,
-          spec->access != Access::Read);
-      info.touches.back().spec = spec;
+    std::vector<int> all(static_cast<size_t>(kernel.operands_size()));
+    std::iota(all.begin(), all.end(), 0);
+    touchOperands(context, region, all, info);
+    for (const KernelPart &part : info.kernel->parts) {
+      OperationInfo step;
+      step.operation = &operation;
+      step.kernel = lookupKernel(part.kernel);
+      touchOperands(context, region, partOperands(*info.kernel, kernel, part),
+                    step);
+      info.parts.push_back(std::move(step));
     }
     break;
   }

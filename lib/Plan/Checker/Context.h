@@ -49,6 +49,9 @@ struct OperationInfo {
     bool everyIteration;
   };
   std::vector<Acquired> acquired;
+  /// Of a fused kernel: its parts, by whose touches it is interpreted. Order
+  /// and memory know only its own.
+  std::vector<OperationInfo> parts;
 };
 
 /// Whether an access hands what a transient buffer holds on from one iteration

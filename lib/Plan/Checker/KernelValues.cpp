@@ -16,6 +16,11 @@ using namespace gtp::plan;
 using namespace gtp::plan::check;
 
 void Interpreter::kernel(const OperationInfo &info) {
+  if (!info.parts.empty()) {
+    for (const OperationInfo &part : info.parts)
+      kernel(part);
+    return;
+  }
   if (info.kernel->contribution == Contribution::Merges)
     return merge(info);
   bool updates = std::any_of(
@@ -26,9 +31,9 @@ void Interpreter::kernel(const OperationInfo &info) {
 
 /// Identity of a computation before its operands: the kernel and its
 /// attributes.
-static uint64_t kernelIdentity(const pb::Plan &plan, const pb::Kernel &kernel) {
-  uint64_t id = std::hash<std::string_view>{}(kernelName(plan, kernel));
-  for (const pb::Attribute &attribute : kernel.attributes())
+static uint64_t kernelIdentity(const OperationInfo &info) {
+  uint64_t id = std::hash<std::string_view>{}(info.kernel->name);
+  for (const pb::Attribute &attribute : info.operation->kernel().attributes())
     id = mixHash(id, std::hash<std::string>{}(attribute.SerializeAsString()));
   return id;
 }
@@ -38,7 +43,7 @@ void Interpreter::compute(const OperationInfo &info) {
   const pb::Kernel &kernel = info.operation->kernel();
   uint32_t parameter = kernel.parameter_plus1() - 1;
   bool forward = spec.contribution == Contribution::None;
-  uint64_t id = kernelIdentity(c.plan, kernel);
+  uint64_t id = kernelIdentity(info);
   uint64_t use = 0;
   bool readsWeight = false;
   std::optional<Read> squared, cotangent;
@@ -268,7 +273,7 @@ AxisMask Interpreter::keepFirstAxes(const OperationInfo &info) const {
 void Interpreter::merge(const OperationInfo &info) {
   std::vector<Read> reads;
   bool gradients = false;
-  uint64_t id = kernelIdentity(c.plan, info.operation->kernel());
+  uint64_t id = kernelIdentity(info);
   for (const Touch &touch : info.touches) {
     if (touch.writes)
       continue;

@@ -4,6 +4,7 @@
 #include "Sites.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace gtp::plan;
 using namespace gtp::plan::mutate;
@@ -142,8 +143,19 @@ std::vector<pb::Plan> aliasPersistent(const pb::Plan &plan) {
 }
 
 /// What the step needs now lies over what must outlive it.
+/// Over what the update reads: what it publishes beside a master nobody needs
+/// between its last gather and the update.
 std::vector<pb::Plan> overPersistent(const pb::Plan &plan) {
   std::vector<Site> fixed = persistentBuffers(plan);
+  std::set<int> published;
+  for (const pb::Parameter &parameter : plan.parameters())
+    if (parameter.master_buffer_plus1())
+      published.insert(static_cast<int>(parameter.compute_buffer()));
+  fixed.erase(std::remove_if(fixed.begin(), fixed.end(),
+                             [&](const Site &site) {
+                               return published.count(site.operation) != 0;
+                             }),
+              fixed.end());
   std::vector<Site> sites;
   for (const Site &site : transientBuffers(plan))
     sites.push_back(

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace gtp;
@@ -101,6 +102,57 @@ TEST(KernelRegistry, EveryKernelHasAShapeRule) {
   }
 }
 
+/// Operands of fused kernels are touched as their parts touch them: read before
+/// they are written if they are read, and with no more freedom.
+TEST(KernelRegistry, FusedKernelsTouchWhatTheirPartsTouch) {
+  for (const KernelSpec &spec : kernelRegistry()) {
+    std::vector<bool> reads(spec.operands.size()), writes(reads);
+    for (const KernelPart &part : spec.parts) {
+      const KernelSpec *kernel = lookupKernel(part.kernel);
+      ASSERT_TRUE(kernel) << part.kernel;
+      EXPECT_TRUE(kernel->parts.empty()) << part.kernel;
+      std::vector<bool> written(writes);
+      for (size_t i = 0; i < part.operands.size(); ++i) {
+        unsigned index = part.operands[i];
+        ASSERT_LT(index, spec.operands.size());
+        const OperandSpec &whole = spec.operands[index];
+        const OperandSpec *own = operandSpec(*kernel, i, part.operands.size());
+        ASSERT_TRUE(own) << spec.name << " " << part.kernel;
+        std::string where = std::string(spec.name) + " " +
+                            std::string(part.kernel) + " operand " +
+                            std::string(own->name);
+        if (own->access != Access::Write && !writes[index])
+          reads[index] = true;
+        if (own->access != Access::Read)
+          written[index] = true;
+        EXPECT_LE(whole.strided, own->strided) << where;
+        EXPECT_EQ(whole.role == Role::Weight, own->role == Role::Weight)
+            << where;
+        EXPECT_EQ(whole.role == Role::Gradient, own->role == Role::Gradient)
+            << where;
+        if (own->access == Access::Write)
+          EXPECT_LE(whole.accumulable, own->accumulable) << where;
+      }
+      writes = written;
+      for (const AttributeSpec &attribute : kernel->attributes)
+        EXPECT_TRUE(std::any_of(spec.attributes.begin(), spec.attributes.end(),
+                                [&](const AttributeSpec &known) {
+                                  return known.name == attribute.name &&
+                                         known.kind == attribute.kind &&
+                                         known.optional == attribute.optional;
+                                }))
+            << spec.name << " lacks " << attribute.name;
+    }
+    for (size_t i = 0; i < spec.operands.size() && !spec.parts.empty(); ++i) {
+      Access access = reads[i] && writes[i] ? Access::ReadWrite
+                      : writes[i]           ? Access::Write
+                                            : Access::Read;
+      EXPECT_EQ(spec.operands[i].access, access)
+          << spec.name << " " << spec.operands[i].name;
+    }
+  }
+}
+
 TEST(KernelRegistry, VariadicOperandsExpand) {
   const KernelSpec *adamw = lookupKernel("adamw");
   EXPECT_EQ(operandSpec(*adamw, 6, 7)->name, "compute");
@@ -177,6 +229,29 @@ TEST(KernelCall, ChecksAttributes) {
   Calls calls = norm().real("eps", 0.5);
   EXPECT_EQ(floatAttribute(calls.plan, calls.kernel, "eps"), 0.5);
   EXPECT_EQ(intAttribute(calls.plan, calls.kernel, "eps", 7), 7);
+}
+
+TEST(KernelCall, AFusedCallFitsItsParts) {
+  auto norm = [](uint64_t residual, pb::DType type, uint64_t weight) {
+    Calls calls("rms_norm_grad_add");
+    calls.operand(pb::F32, {3, 8})
+        .operand(pb::F32, {3, 8})
+        .operand(pb::F32, {weight})
+        .operand(type, {3, residual})
+        .operand(pb::F32, {3, 8});
+    return calls.real("eps", 1e-5).verify();
+  };
+  EXPECT_EQ(norm(8, pb::F32, 4), "");
+  EXPECT_NE(norm(7, pb::F32, 4)
+                .find("kernel rms_norm_grad_add: kernel add: "
+                      "every input must have the shape of 'out'"),
+            std::string::npos);
+  EXPECT_NE(norm(8, pb::BF16, 4).find("every input must have the type of"),
+            std::string::npos);
+  EXPECT_NE(norm(8, pb::F32, 3)
+                .find("kernel rms_norm_grad_add: kernel "
+                      "rms_norm_grad: 'x'"),
+            std::string::npos);
 }
 
 TEST(KernelCall, ATableHoldsTheWholeVocabulary) {

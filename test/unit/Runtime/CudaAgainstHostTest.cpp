@@ -392,6 +392,30 @@ TEST_F(CudaAgainstHost, Norms) {
             .result({features})
             .real("eps", 1e-5)
             .compare();
+      for (const char *name : {"add_rms_norm", "add_layer_norm"})
+        Call(name)
+            .type(type)
+            .random(x, gap)
+            .random(x)
+            .random({features})
+            .result(x)
+            .result(x, gap)
+            .real("eps", 1e-5)
+            .compare();
+      // A neighbour of what is added to the residual is no neighbour of the
+      // sum.
+      for (const char *name : {"rms_norm_grad_add", "layer_norm_grad_add"})
+        Call(name)
+            .type(type)
+            .random(x, gap)
+            .random(x)
+            .random({features})
+            .random(x, gap)
+            .result(x)
+            .type(pb::F32)
+            .result({features})
+            .real("eps", 1e-5)
+            .compare(type == pb::BF16 ? 0.01 : 2e-5);
     }
 }
 
@@ -420,6 +444,14 @@ TEST_F(CudaAgainstHost, Elementwise) {
           .type(type)
           .random(x, gap)
           .result(x)
+          .integer("approximate", 1)
+          .compare();
+      Call("bias_gelu")
+          .type(type)
+          .random(x, gap)
+          .random({columns})
+          .result(x)
+          .result(x, gap)
           .integer("approximate", 1)
           .compare();
       Call("add").type(type).random(x, gap).random(x).result(x).compare(0);
@@ -527,6 +559,15 @@ TEST_F(CudaAgainstHost, Loss) {
           .number(500, pb::I64)
           .number(1)
           .result({500, classes})
+          .compare(1e-5);
+      Call("cross_entropy_in_place")
+          .type(type)
+          .result({500, classes})
+          .ids({500}, classes)
+          .number(500, pb::I64)
+          .number(1)
+          .type(pb::F32)
+          .result({})
           .compare(1e-5);
     }
 }

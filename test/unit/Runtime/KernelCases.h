@@ -24,6 +24,7 @@ using KernelCases = std::map<std::string, std::function<void()>>;
 const KernelCases &activationCases();
 const KernelCases &attentionCases();
 const KernelCases &elementwiseCases();
+const KernelCases &fusedCases();
 const KernelCases &linearCases();
 const KernelCases &lossCases();
 const KernelCases &normCases();

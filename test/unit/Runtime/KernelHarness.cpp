@@ -5,6 +5,9 @@
 
 #include "gtp/Support/BFloat16.h"
 
+#include "gtp/Plan/KernelCall.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -153,7 +156,7 @@ struct KernelCase::Built {
 };
 
 KernelCase::Built KernelCase::build(HostPlan plan, uint64_t gap,
-                                    uint64_t repeat) const {
+                                    uint64_t repeat, bool inParts) const {
   Built built{std::move(plan), {}, {}};
   std::vector<pb::Operand> operands;
   for (size_t i = 0; i < bounds.size(); ++i) {
@@ -171,20 +174,47 @@ KernelCase::Built KernelCase::build(HostPlan plan, uint64_t gap,
     operands.push_back(call);
   }
   pb::Region *region = built.plan.region(pb::Region::BODY, repeat);
-  pb::Kernel *kernel = built.plan.kernel(region, 0, name, operands);
-  for (const auto &[attribute, value] : reals)
-    built.plan.attribute(kernel, attribute)->set_f(value);
-  for (const auto &[attribute, value] : integers)
-    built.plan.attribute(kernel, attribute)->set_i(value);
-  for (const auto &[attribute, values] : constants) {
-    pb::FloatList *list = built.plan.plan.add_constants();
-    for (double value : values)
-      list->add_values(value);
-    built.plan.attribute(kernel, attribute)
-        ->set_constant(
-            static_cast<uint32_t>(built.plan.plan.constants_size() - 1));
+  if (!inParts) {
+    addCall(built.plan, region, name, operands);
+    return built;
+  }
+  const plan::KernelSpec &kernel = *plan::lookupKernel(name);
+  pb::Kernel all;
+  all.mutable_operands()->Add(operands.begin(), operands.end());
+  for (const plan::KernelPart &part : kernel.parts) {
+    pb::Kernel call = plan::partCall(kernel, all, part);
+    addCall(built.plan, region, std::string(part.kernel),
+            {call.operands().begin(), call.operands().end()});
   }
   return built;
+}
+
+void KernelCase::addCall(HostPlan &plan, pb::Region *region,
+                         const std::string &called,
+                         const std::vector<pb::Operand> &operands) const {
+  const plan::KernelSpec &spec = *plan::lookupKernel(called);
+  auto takes = [&](const std::string &attribute) {
+    return std::any_of(spec.attributes.begin(), spec.attributes.end(),
+                       [&](const plan::AttributeSpec &known) {
+                         return known.name == attribute;
+                       });
+  };
+  pb::Kernel *kernel = plan.kernel(region, 0, called, operands);
+  for (const auto &[attribute, value] : reals)
+    if (takes(attribute))
+      plan.attribute(kernel, attribute)->set_f(value);
+  for (const auto &[attribute, value] : integers)
+    if (takes(attribute))
+      plan.attribute(kernel, attribute)->set_i(value);
+  for (const auto &[attribute, values] : constants) {
+    if (!takes(attribute))
+      continue;
+    pb::FloatList *list = plan.plan.add_constants();
+    for (double value : values)
+      list->add_values(value);
+    plan.attribute(kernel, attribute)
+        ->set_constant(static_cast<uint32_t>(plan.plan.constants_size() - 1));
+  }
 }
 
 static std::vector<std::byte> pack(const Tensor &tensor, pb::DType type,
@@ -265,17 +295,20 @@ void KernelCase::runBfloat16(uint64_t gap, uint64_t repeat,
     if (!keepGradients || bounds[i].read || role != plan::Role::Gradient)
       narrow.bounds[i].type = pb::BF16;
   }
-  Built wideBuilt = wide.build(HostPlan(), gap, repeat);
+  // Of a fused kernel the parts round what passes between them.
+  const bool isFused = !plan::lookupKernel(name)->parts.empty();
+  const KernelCase &reference = isFused ? narrow : wide;
+  Built wideBuilt = reference.build(HostPlan(), gap, repeat, isFused);
   Built narrowBuilt = narrow.build(HostPlan(), gap, repeat);
-  auto wideAfter = wide.execute(wideBuilt);
+  auto wideAfter = reference.execute(wideBuilt);
   auto narrowAfter = narrow.execute(narrowBuilt);
   ASSERT_EQ(wideAfter.size(), narrowAfter.size());
   for (size_t b = 0; b < wideAfter.size(); ++b) {
     if (spec(b).role == plan::Role::Scratch)
       continue;
     pb::DType type = narrow.bounds[b].type;
-    Tensor want =
-        wideBuilt.unpack(b, bounds[b].before, bounds[b].type, wideAfter[b]);
+    Tensor want = wideBuilt.unpack(b, bounds[b].before,
+                                   reference.bounds[b].type, wideAfter[b]);
     Tensor got = narrowBuilt.unpack(b, bounds[b].before, type, narrowAfter[b]);
     for (size_t i = 0; i < got.values.size(); ++i) {
       double value = want.values[i];
@@ -306,11 +339,15 @@ void KernelCase::runBfloat16(uint64_t gap, uint64_t repeat,
 }
 
 void KernelCase::check() const {
-  bool accumulates = false, isFloat = false;
+  bool accumulates = false, isFloat = false, updates = false;
   for (size_t i = 0; i < bounds.size(); ++i) {
     accumulates |= spec(i).accumulable;
+    updates |= spec(i).access == plan::Access::ReadWrite &&
+               spec(i).role != plan::Role::Scratch;
     isFloat |= bounds[i].type == pb::F32;
   }
+  // What writes over what it read has another input the next time.
+  accumulates &= !updates;
   run(0, 1);
   run(3, 1);
   if (accumulates) {

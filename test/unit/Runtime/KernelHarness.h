@@ -69,7 +69,11 @@ private:
   };
   struct Built;
 
-  Built build(HostPlan plan, uint64_t gap, uint64_t repeat) const;
+  /// `inParts` calls the parts of a fused kernel in its place.
+  Built build(HostPlan plan, uint64_t gap, uint64_t repeat,
+              bool inParts = false) const;
+  void addCall(HostPlan &plan, pb::Region *region, const std::string &called,
+               const std::vector<pb::Operand> &operands) const;
   /// Runs a step and reads the operands' bytes; empty when it fails.
   std::vector<std::vector<std::byte>> execute(const Built &built) const;
   void run(uint64_t gap, uint64_t repeat) const;

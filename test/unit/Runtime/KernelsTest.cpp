@@ -17,7 +17,8 @@ const KernelCases &allCases() {
     KernelCases all;
     for (const KernelCases *family :
          {&activationCases(), &attentionCases(), &elementwiseCases(),
-          &linearCases(), &lossCases(), &normCases(), &optimizerCases()})
+          &fusedCases(), &linearCases(), &lossCases(), &normCases(),
+          &optimizerCases()})
       all.insert(family->begin(), family->end());
     return all;
   }();
