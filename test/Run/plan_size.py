@@ -64,7 +64,8 @@ def body(tools, report, arguments):
         size, seconds = b.bytes / a.bytes - 1, b.least / a.least - 1
         text = (f"bytes {a.bytes} {b.bytes} ({size:+.1%}), "
                 f"processor seconds {a.least:.2f} {b.least:.2f} ({seconds:+.1%})")
-        if abs(size) >= bytes_limit or abs(seconds) >= 0.20:
+        # A larger step may compile faster: its gradients are in no arena.
+        if abs(size) >= bytes_limit or seconds >= 0.20:
             raise gtp.Failed(text)
         return text
 
