@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 packages=(
   nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
   nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
+  nvidia-cuda-nvrtc==13.0.88 nvidia-nvtx==13.0.85
   nvidia-cublas==13.1.0.3 nvidia-nccl-cu13==2.28.9
   nvidia-cudnn-cu13==9.19.1.2 nvidia-cudnn-frontend==1.32.0
 )
