@@ -80,6 +80,7 @@ stage "unit gradients" run unit_gradients dev
 stage "determinism" run determinism dev
 stage "plan mutations" run mutations dev
 stage "element types" run dtypes dev
+stage "fusion" run fusion dev
 stage "training loop" run training_loop dev
 stage "held-out loss" run held_out dev
 stage "demo curve" run demo_curve dev
