@@ -1,17 +1,12 @@
 //===- RunTool.cpp - gtp-run, but for main --------------------------------===//
 
 #include "gtp-rt/RunTool.h"
-#include "Job.h"
 #include "LoadedPlans.h"
+#include "RunSummary.h"
 #include "StepTimes.h"
 #include "StopSignal.h"
-#include "gtp-rt/Console.h"
-#include "gtp-rt/Evaluation.h"
-#include "gtp-rt/Options.h"
-#include "gtp-rt/ParameterStore.h"
 #include "gtp-rt/TensorBoard.h"
 #include "gtp-rt/TrainLoop.h"
-#include "gtp-rt/TuningCache.h"
 #include "gtp/Plan/PlanFile.h"
 
 #include <cstdio>
@@ -22,281 +17,8 @@
 using namespace gtp;
 using namespace gtp::rt;
 
-namespace {
-
-/// What a run reads and writes, all of it checked.
-struct Inputs {
-  explicit Inputs(RunPlan plan, ParameterStore store, WeightSource weights)
-      : plan(std::move(plan)), store(std::move(store)),
-        weights(std::move(weights)) {}
-
-  RunPlan plan;
-  ParameterStore store;
-  WeightSource weights;
-  std::optional<TrainingData> data;
-  std::optional<EvalData> evalData;
-  uint64_t evalBatches = 0; ///< of `evalData`, an evaluation
-};
-
-} // namespace
-
-static StatusOr<std::optional<TrainingData>> openData(const RunOptions &options,
-                                                      const RunPlan &plan) {
-  if (options.data.empty())
-    return std::optional<TrainingData>();
-  TrainingDataOptions files;
-  files.data = options.data;
-  files.labels = options.labels;
-  files.tokenBits = options.tokenBits;
-  files.vocabulary = plan.model().vocabulary();
-  files.sequence = plan.model().sequence();
-  if (plan.model().has_document_separator())
-    files.documentSeparator = plan.model().document_separator();
-  GTP_ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(files));
-  return std::optional<TrainingData>(std::move(data));
-}
-
-static StatusOr<std::optional<EvalData>> openEvalData(const RunOptions &options,
-                                                      const RunPlan &plan) {
-  if (options.evalData.empty())
-    return std::optional<EvalData>();
-  if (!plan.eval)
-    return Status::error("has no program that evaluates, which --eval-data "
-                         "needs; compile the model again with gtp-opt")
-        .in(options.plan);
-  TokenFileOptions file;
-  file.data = options.evalData;
-  file.labels = options.evalLabels;
-  file.tokenBits = options.tokenBits;
-  file.vocabulary = plan.model().vocabulary();
-  file.sequence = plan.model().sequence();
-  if (plan.model().has_document_separator())
-    file.documentSeparator = plan.model().document_separator();
-  GTP_ASSIGN_OR_RETURN(EvalData data, EvalData::open(std::move(file)));
-  return std::optional<EvalData>(std::move(data));
-}
-
-/// An output must not take the place of a file of the checkpoint.
-static Status checkOutputs(const RunOptions &options,
-                           const WeightSource &weights) {
-  const std::pair<const char *, const std::string *> outputs[] = {
-      {"--metrics", &options.metrics},
-      {"--dump-grads", &options.dumpGrads},
-      {"--dump-weights", &options.dumpWeights}};
-  for (const auto &[option, output] : outputs)
-    for (const std::string &file : weights.files())
-      if (isSameFile(*output, file))
-        return Status::error(std::string(option) + "=" + *output +
-                             ": is also " + file +
-                             " of --weights; an output needs a file of its "
-                             "own");
-  return Status::ok();
-}
-
-/// Everything that can be found wrong before memory is allocated.
-static StatusOr<std::unique_ptr<Inputs>>
-checkInputs(const RunOptions &options, const plan::pb::Plan &proto,
-            bool writes) {
-  auto plan = RunPlan::create(proto);
-  if (!plan.isOk())
-    return std::move(plan).status().in(options.plan);
-  auto store = ParameterStore::create(*plan);
-  if (!store.isOk())
-    return std::move(store).status().in(options.plan);
-  for (const std::string *output :
-       {&options.metrics, &options.dumpGrads, &options.dumpWeights,
-        &options.profile, &options.trace})
-    if (writes && !output->empty())
-      GTP_RETURN_IF_ERROR(checkWritable(*output));
-  GTP_ASSIGN_OR_RETURN(std::optional<TrainingData> data,
-                       openData(options, *plan));
-  GTP_ASSIGN_OR_RETURN(std::optional<EvalData> evalData,
-                       openEvalData(options, *plan));
-  auto weights = options.weights.empty()
-                     ? WeightSource::initial(*plan, options.seed)
-                     : WeightSource::checkpoint(*plan, options.weights);
-  if (!weights.isOk())
-    return std::move(weights).status();
-  GTP_RETURN_IF_ERROR(checkOutputs(options, *weights));
-  auto inputs = std::make_unique<Inputs>(std::move(*plan), std::move(*store),
-                                         std::move(*weights));
-  inputs->data = std::move(data);
-  inputs->evalData = std::move(evalData);
-  if (inputs->evalData) {
-    GTP_ASSIGN_OR_RETURN(
-        inputs->evalBatches,
-        evalBatches(inputs->plan, *inputs->evalData, options.evalSteps));
-  }
-  return inputs;
-}
-
-/// The tuning cache that the options name, or null without one. Only the
-/// process that writes reads it: the others get what that one has.
-static StatusOr<std::shared_ptr<TuningCache>>
-openTuningCache(const RunOptions &options, bool writes) {
-  if (options.tuningCache == "off")
-    return std::shared_ptr<TuningCache>();
-  if (!writes)
-    return std::make_shared<TuningCache>();
-  std::string path = options.tuningCache;
-  if (path.empty()) {
-    GTP_ASSIGN_OR_RETURN(path, defaultTuningCache(std::getenv));
-  }
-  auto cache = TuningCache::open(path);
-  if (!cache.isOk())
-    return Status::error(cache.message() +
-                         "; remove the file, or run with --tuning-cache=off")
-        .in(path);
-  return std::make_shared<TuningCache>(std::move(*cache));
-}
-
-/// The backend, and what the summary says of where the ranks are.
-struct ChosenBackend {
-  std::unique_ptr<Backend> backend;
-  std::string where;
-  std::string tuning; ///< empty on the host
-  bool isHost = false;
-};
-
-/// `channel` is null but in a job.
-static StatusOr<ChosenBackend>
-createBackend(Console &console, const RunOptions &options,
-              const plan::pb::Plan &plan, const Role &role,
-              const BackendFactory &createHost, const GpuSupport *gpus,
-              std::shared_ptr<TuningCache> cache, ControlChannel *channel) {
-  BackendOptions backendOptions;
-  backendOptions.hostJitter = options.hostJitter;
-  backendOptions.eager = options.eager;
-  backendOptions.withoutCollectivesAfter = options.withoutCollectivesAfter;
-  ChosenBackend chosen;
-  if (role.kind == Role::AllRanks) {
-    if (options.withoutCollectivesAfter)
-      return Status::error("--without-collectives=" +
-                           std::to_string(*options.withoutCollectivesAfter) +
-                           ": times kernels on GPUs, and this run has none");
-    GTP_ASSIGN_OR_RETURN(chosen.backend, createHost(plan, backendOptions));
-    chosen.where = "as threads of the host backend";
-    chosen.isHost = true;
-    return chosen;
-  }
-  backendOptions.tuningCache = cache;
-  backendOptions.onProgress = [&](const std::string &text) {
-    console.status(text);
-  };
-  CudaPlace place;
-  if (channel) {
-    place.rank = role.place->rank;
-    place.device = static_cast<int>(role.place->localRank);
-    place.exchange = [channel](const std::string &text) {
-      return channel->exchange(text);
-    };
-    place.jobHealth = [channel] { return channel->health(); };
-    chosen.where = "as processes, each ";
-  }
-  GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(place.device));
-  chosen.where += "on " + gpu;
-  const size_t known = cache ? cache->size() : 0;
-  GTP_ASSIGN_OR_RETURN(chosen.backend,
-                       gpus->create(plan, backendOptions, place));
-  chosen.tuning = "off";
-  if (cache)
-    chosen.tuning = cache->path() + ": " + std::to_string(cache->size()) +
-                    " matrix products, " +
-                    std::to_string(cache->size() - known) +
-                    " of them measured now";
-  return chosen;
-}
-
-static void printSummary(Console &console, const RunOptions &options,
-                         const RunPlan &plan, const std::string &checked,
-                         const ChosenBackend &chosen) {
-  const plan::pb::Plan &proto = plan.proto();
-  const plan::pb::Model &model = plan.model();
-  console.line("plan      " + options.plan + ": " +
-               proto.provenance().family() + ", " +
-               countText(double(model.parameters())) + " parameters, " +
-               model.optimizer() + "; " + checked);
-  console.line("ranks     " + std::to_string(plan.ranks()) + " (" +
-               plan.meshText() + ") " + chosen.where);
-  console.line("step      " + std::to_string(model.global_batch()) +
-               " sequences of " + std::to_string(model.sequence()) +
-               " tokens in " + std::to_string(model.microbatches()) +
-               (model.microbatches() == 1 ? " microbatch" : " microbatches"));
-  if (std::string transports = plan.transportsText(); !transports.empty())
-    console.line("moves     " + transports + " a step");
-  console.line("memory    " + bytesText(plan.arenaBytes()) + " a rank, of it " +
-               bytesText(proto.claims().persistent_bytes()) +
-               " across steps; weights, gradients and optimizer state whole on "
-               "a rank: " +
-               bytesText(plan.replicatedBytes()));
-  if (options.withoutCollectivesAfter)
-    console.line("no train  steps after " +
-                 std::to_string(*options.withoutCollectivesAfter) +
-                 " run without collectives; they time kernels and train "
-                 "nothing");
-  if (std::string attention = chosen.backend->attention(); !attention.empty())
-    console.line("attention " + attention);
-  console.line("weights   " +
-               (options.weights.empty()
-                    ? "initial, from seed " + std::to_string(options.seed)
-                    : options.weights));
-}
-
-/// What the plan says that its rank takes of a GPU, and what the GPU says.
-static void printMemory(Console &console, const RunPlan &plan,
-                        const StepReport &last) {
-  if (last.deviceBytes == 0)
-    return;
-  uint64_t overhead = plan.proto().claims().overhead_bytes();
-  console.line("memory    claimed " + bytesText(plan.arenaBytes()) +
-               " and the target's overhead of " + bytesText(overhead) +
-               ", together " + bytesText(plan.arenaBytes() + overhead) +
-               "; in use on the GPU " + bytesText(last.deviceBytes));
-}
-
-static void printData(Console &console, const RunOptions &options,
-                      const std::optional<TrainingData> &data) {
-  for (size_t i = 0; data && i < data->files(); ++i) {
-    std::string line = (i == 0 ? "data      " : "          ") +
-                       options.data[i].path + ": " +
-                       countText(double(data->file(i).size())) + " tokens";
-    if (isDatasetIndex(options.data[i].path))
-      line +=
-          " in " + countText(double(data->file(i).documents())) + " documents";
-    if (data->files() > 1) {
-      char weight[32];
-      std::snprintf(weight, sizeof weight, ", weight %g",
-                    options.data[i].weight);
-      line += weight;
-    }
-    console.line(line);
-  }
-}
-
-static void printEvalData(Console &console, const RunOptions &options,
-                          const Inputs &inputs) {
-  if (!inputs.evalData)
-    return;
-  uint64_t batches = inputs.evalBatches;
-  console.line("held out  " + options.evalData + ": " +
-               countText(double(inputs.evalData->file().size())) + " tokens, " +
-               std::to_string(batches) +
-               (batches == 1 ? " batch" : " batches") + " an evaluation");
-}
-
-static void printSkipped(Console &console, const RunOptions &options,
-                         const WeightSource &weights) {
-  if (!weights.skipped().empty())
-    std::fprintf(
-        stderr,
-        "%sgtp-run: warning: %s: skipped %zu tensors that the configuration "
-        "determines, such as '%s'\n",
-        console.prefix(), options.weights.c_str(), weights.skipped().size(),
-        weights.skipped().front().c_str());
-}
-
 /// Evaluates the weights as they are.
-static Status runEvaluation(Console &console, const Inputs &inputs,
+static Status runEvaluation(Console &console, const RunInputs &inputs,
                             Backend &backend,
                             std::optional<MetricsWriter> &metrics) {
   GTP_ASSIGN_OR_RETURN(
@@ -326,7 +48,7 @@ static bool isStopAgreed(const StopSignal &stop, ControlChannel *channel) {
 
 /// Trains, and makes the dumps appear.
 static Status runSteps(Console &console, const RunOptions &options,
-                       Inputs &inputs, ChosenBackend &chosen,
+                       RunInputs &inputs, ChosenBackend &chosen,
                        ControlChannel *channel) {
   Backend &backend = *chosen.backend;
   const bool writes = !channel || channel->rank() == 0;
@@ -437,7 +159,7 @@ static Status runPlan(Console &console, const RunOptions &options,
                       const plan::pb::Plan &plan, const std::string &checked,
                       const Role &role, const BackendFactory &createHost,
                       const GpuSupport *gpus, ControlChannel *channel) {
-  GTP_ASSIGN_OR_RETURN(std::unique_ptr<Inputs> inputs,
+  GTP_ASSIGN_OR_RETURN(std::unique_ptr<RunInputs> inputs,
                        checkInputs(options, plan, role.writes()));
   std::shared_ptr<TuningCache> cache;
   if (role.kind == Role::OneRank) {
