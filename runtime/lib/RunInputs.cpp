@@ -47,7 +47,9 @@ static Status checkOutputs(const RunOptions &options,
   const std::pair<const char *, const std::string *> outputs[] = {
       {"--metrics", &options.metrics},
       {"--dump-grads", &options.dumpGrads},
-      {"--dump-weights", &options.dumpWeights}};
+      {"--dump-weights", &options.dumpWeights},
+      {"--profile", &options.profile},
+      {"--trace", &options.trace}};
   for (const auto &[option, output] : outputs)
     for (const std::string &file : weights.files())
       if (isSameFile(*output, file))

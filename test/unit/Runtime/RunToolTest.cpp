@@ -180,12 +180,12 @@ TEST_F(RunToolTest, AnOutputIsNoFileOfTheCheckpoint) {
                R"({"weight_map": {"w": "model-1.safetensors"}})");
   std::string bytes = TemporaryFolder::read(shard);
   for (const std::string &file : {shard, index})
-    for (const char *option :
-         {"--metrics=", "--dump-grads=", "--dump-weights="})
-      EXPECT_EQ(
-          error({"--data=" + data, "--weights=" + checkpoint, option + file}),
-          option + file + ": is also " + file +
-              " of --weights; an output needs a file of its own");
+    for (const char *option : {"--metrics=", "--dump-grads=", "--dump-weights=",
+                               "--profile=", "--trace="})
+      EXPECT_EQ(error({"--data=" + data, "--steps=4", "--weights=" + checkpoint,
+                       option + file}),
+                option + file + ": is also " + file +
+                    " of --weights; an output needs a file of its own");
   EXPECT_EQ(TemporaryFolder::read(shard), bytes);
 }
 
