@@ -75,11 +75,12 @@ static Status runSteps(Console &console, const RunOptions &options,
     hooks.explainNonFinite = [&] {
       return inputs.store.explainNonFinite(backend);
     };
-    if (times.areWanted())
+    if (times.areWanted()) {
       hooks.timing = [&](uint64_t step) { return times.choose(step); };
+      hooks.afterTimed = [&] { return times.afterTimed(); };
+    }
     hooks.afterStep = [&](const StepMetrics &step) {
       progress.step(step);
-      GTP_RETURN_IF_ERROR(times.afterStep());
       if (events)
         GTP_RETURN_IF_ERROR(events->write(step));
       return metrics ? metrics->write(step) : Status::ok();

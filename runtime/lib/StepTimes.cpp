@@ -30,9 +30,7 @@ Timing StepTimes::choose(uint64_t step) {
   return timing;
 }
 
-Status StepTimes::afterStep() {
-  if (timing == Timing::None)
-    return Status::ok();
+Status StepTimes::afterTimed() {
   GTP_ASSIGN_OR_RETURN(std::vector<OperationTime> times,
                        backend.operationTimes());
   GTP_RETURN_IF_ERROR(profile.add(timing, times));

@@ -19,8 +19,8 @@ public:
   }
   /// How step `step`, from 1, is timed.
   Timing choose(uint64_t step);
-  /// After each step.
-  Status afterStep();
+  /// After each step that is timed, before anything else runs.
+  Status afterTimed();
   /// Writes what was asked for; `where` is where the ranks ran, `isHost`
   /// whether that is the host backend. A run that was stopped before it had
   /// timed enough says so and writes nothing.

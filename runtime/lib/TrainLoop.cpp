@@ -207,6 +207,8 @@ StatusOr<uint64_t> Training::run() {
     metrics.seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
     metrics.report = backend.lastStep();
+    if (metrics.timing != Timing::None)
+      GTP_RETURN_IF_ERROR(hooks.afterTimed());
     auto mayStop = [&] { return !hooks.lastGradients && isStopped(); };
     bool ends = isLast || mayStop();
     GTP_RETURN_IF_ERROR(evaluateAfter(step, ends));

@@ -185,6 +185,25 @@ TEST_F(TrainLoopTest, EvaluationsComeWhenTheyAreDueAndBehindTheLastStep) {
   EXPECT_EQ(run(5, 1, 1).message(), "step 2: no memory");
 }
 
+TEST_F(TrainLoopTest, TimesAreTakenBeforeAnEvaluationRuns) {
+  std::vector<std::string> order;
+  hooks.timing = [](uint64_t step) {
+    return step == 2 ? Timing::AsPlanned : Timing::None;
+  };
+  hooks.afterTimed = [&] {
+    order.push_back("times of step " + std::to_string(backend.steps));
+    return Status::ok();
+  };
+  hooks.evaluate = [&]() -> StatusOr<EvalMetrics> {
+    order.push_back("evaluation");
+    return EvalMetrics{1, 8};
+  };
+  options.evalEvery = 1;
+  ASSERT_TRUE(run(3, 1, 1).isOk());
+  EXPECT_EQ(order, (std::vector<std::string>{"evaluation", "times of step 2",
+                                             "evaluation", "evaluation"}));
+}
+
 TEST_F(TrainLoopTest, NonFiniteStepsInARowEndTheRun) {
   const std::string advice = "; a lower --lr, or clipping (--clip-norm of "
                              "gtp-opt), may help";
