@@ -84,13 +84,12 @@ private:
   /// Waits for the GPU without blocking in it.
   Status finish(Clock::time_point deadline);
   Status faultFound() const;
+  /// What becomes of the collectives of the training step that begins.
+  StatusOr<Collectives> chooseCollectives();
 
   const BackendOptions options;
   const CudaPlace place;
   std::unique_ptr<State> state;
-  /// What becomes of the collectives of the training step that begins.
-  StatusOr<Collectives> chooseCollectives();
-
   std::map<Stretch, unsigned> eagerRuns;
   uint64_t trainingSteps = 0;
   Timing timing = Timing::None;
@@ -392,17 +391,17 @@ gtp::rt::createCudaBackend(const pb::Plan &plan, const BackendOptions &options,
         "the cuda backend needs GPU " + std::to_string(place.device) +
         ", and this process sees " + std::to_string(countGpus()) +
         "; --backend=host runs the same plan on CPU threads");
+  auto backend = std::make_unique<CudaBackend>(options, place);
+  Status status = Status::ok();
   // Sizes come from the plan: host memory may not suffice.
   try {
-    auto backend = std::make_unique<CudaBackend>(options, place);
-    Status status = backend->start(plan);
-    if (!status.isOk()) {
-      backend->abandon();
-      return status;
-    }
-    return std::unique_ptr<Backend>(std::move(backend));
+    status = backend->start(plan);
   } catch (const std::exception &error) {
-    return Status::error("cannot set up the plan's rank in this process: " +
-                         std::string(error.what()));
+    status = Status::error("cannot set up the plan's rank in this process: " +
+                           std::string(error.what()));
   }
+  if (status.isOk())
+    return std::unique_ptr<Backend>(std::move(backend));
+  backend->abandon();
+  return status;
 }

@@ -84,8 +84,8 @@ private:
   };
 
   Status makeEvent(cudaEvent_t &event, bool isTimed = false) const;
-  /// All streams wait for the first, or the first for all.
   void findOwnCopies();
+  /// All streams wait for the first, or the first for all.
   Status fork();
   Status join();
   Status issueRegion(const Stretch &stretch, uint32_t index);
