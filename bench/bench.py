@@ -35,12 +35,28 @@ def fail(text):
     sys.exit(f"bench.py: error: {text}")
 
 
+def config(path):
+    """The model's config.json, with what both sides take from it."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        fail(f"--model={path}: expected a config.json of a Llama: {error}")
+    for key in ("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads",
+                "num_key_value_heads", "vocab_size"):
+        if not isinstance(found, dict) or not isinstance(found.get(key), int):
+            fail(f"--model={path}: expected a config.json of a Llama, which has an integer {key}")
+    return found
+
+
 class Bench:
     def __init__(self, options):
         self.options = options
-        self.config = json.loads(options.model.read_text())
+        self.config = config(options.model)
         self.out = options.out
-        self.out.mkdir(parents=True, exist_ok=True)
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            fail(f"{self.out}: cannot make this folder: {error.strerror}")
         self.deadline = time.monotonic() + options.limit
         self.results = dict(model=options.model.stem, gpus=options.gpus, steps=options.steps,
                             types=" ".join(TYPES), optimizer=OPTIMIZER, ours=[], peer=[],
@@ -297,6 +313,14 @@ def main():
         fail("--steps: at least 1 is needed")
     if not options.make_plans and "ours" not in options.skip and not (options.bin / "gtp-run").exists():
         fail(f"{options.bin}: there is no gtp-run")
+    unknown = [side for side in options.skip if side not in ("ours", "peer")]
+    if unknown:
+        fail(f"--skip={unknown[0]}: expected ours or peer")
+    unknown = [a for a in options.attention if a not in ("deterministic", "fast")]
+    if unknown:
+        fail(f"--attention={unknown[0]}: expected deterministic or fast")
+    if "peer" not in options.skip and not options.make_plans and not shutil.which(options.peer_python):
+        fail(f"--peer-python={options.peer_python}: there is no such program; --skip=peer measures gtp-run alone")
     needs_opt = options.make_plans or ("ours" not in options.skip and not options.plans)
     if needs_opt and not (options.bin / "gtp-opt").exists():
         fail(f"{options.bin}: there is no gtp-opt to make plans with; make them on a machine that has it "

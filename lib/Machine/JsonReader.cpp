@@ -104,20 +104,21 @@ const json *JsonReader::find(const char *key, bool optional) {
   return nullptr;
 }
 
-int64_t JsonReader::integer(const char *key, int64_t least) {
-  // A PiB, or 13 days: sums of many still fit 64 bits.
-  constexpr int64_t kMost = int64_t(1) << 50;
+int64_t JsonReader::integer(const char *key, int64_t least, int64_t most) {
   const json *found = find(key);
   if (!found)
     return 0;
   if (found->is_number_integer() &&
-      !(found->is_number_unsigned() && found->get<uint64_t>() > kMost)) {
+      !(found->is_number_unsigned() &&
+        found->get<uint64_t>() > uint64_t(most))) {
     int64_t number = found->get<int64_t>();
     if (number >= least)
       return number;
   }
+  // Of 2^50, a PiB, sums of many still fit 64 bits.
   fail(key, "found " + show(*found) + ", expected an integer from " +
-                std::to_string(least) + " to 2^50");
+                std::to_string(least) + " to " +
+                (most == int64_t(1) << 50 ? "2^50" : std::to_string(most)));
   return 0;
 }
 

@@ -29,7 +29,10 @@ public:
   bool has(const char *key) const {
     return value.is_object() && value.contains(key);
   }
-  int64_t integer(const char *key, int64_t least = 0);
+  int64_t integer(const char *key, int64_t least = 0,
+                  int64_t most = int64_t(1) << 50);
+  /// Nanoseconds that can be scheduled: up to 1000 seconds.
+  int64_t time(const char *key) { return integer(key, 0, 1'000'000'000'000); }
   double number(const char *key, double least, double most);
   std::string text(const char *key, bool optional = false);
   bool flag(const char *key);

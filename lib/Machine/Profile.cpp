@@ -41,18 +41,18 @@ static void readMemory(JsonReader &reader, Profile &profile) {
 
 static void readCompute(JsonReader &reader, Profile &profile) {
   reader.source();
-  profile.launchNs = reader.integer("launch_ns");
+  profile.launchNs = reader.time("launch_ns");
   profile.vectorTflops = reader.number("vector_tflops", 1e-6, 1e9);
   profile.vectorEfficiency = reader.number("vector_efficiency", 1e-3, 1);
-  profile.multiprocessors = reader.integer("multiprocessors");
-  profile.ctaReserve = reader.integer("cta_reserve");
+  profile.multiprocessors = reader.integer("multiprocessors", 0, INT32_MAX);
+  profile.ctaReserve = reader.integer("cta_reserve", 0, INT32_MAX);
   reader.objects("rates", [&](JsonReader &item) {
     Profile::Rate rate;
     item.source();
     rate.kernel = item.text("kernel", /*optional=*/true);
     rate.dtype = static_cast<DType>(item.choice("dtype", kDTypes));
     rate.tflops = item.number("tflops", 1e-6, 1e9);
-    rate.rampNs = item.integer("ramp_ns");
+    rate.rampNs = item.time("ramp_ns");
     profile.rates.push_back(rate);
   });
 }
@@ -61,7 +61,7 @@ static void readNetwork(JsonReader &reader, Profile &profile) {
   reader.source();
   profile.ranksPerLinkDomain = reader.integer("ranks_per_link_domain");
   profile.sharedLinkPermille = reader.integer("shared_link_permille", 1);
-  profile.crossDomainLatencyNs = reader.integer("cross_domain_latency_ns");
+  profile.crossDomainLatencyNs = reader.time("cross_domain_latency_ns");
   profile.crossDomainGbPerS = reader.number("cross_domain_gb_per_s", 0, 1e9);
   reader.objects("links", [&](JsonReader &item) {
     Profile::Link link;
@@ -70,8 +70,8 @@ static void readNetwork(JsonReader &reader, Profile &profile) {
         static_cast<CollectiveKind>(item.choice("collective", kCollectives));
     link.transport =
         static_cast<Transport>(item.choice("transport", kTransports) + 1);
-    link.latencyNs = item.integer("latency_ns");
-    link.latencyPerRankNs = item.integer("latency_per_rank_ns");
+    link.latencyNs = item.time("latency_ns");
+    link.latencyPerRankNs = item.time("latency_per_rank_ns");
     link.gbPerS = item.number("gb_per_s", 1e-3, 1e9);
     link.contentionPermille = item.integer("contention_permille");
     link.slowdownPermille = item.integer("slowdown_permille");
@@ -117,8 +117,8 @@ static void readMeasured(JsonReader &reader, Profile &profile) {
     entry.kernel = item.text("kernel");
     entry.signature = item.text("operands");
     item.integer("calls", 1);
-    entry.aloneNs = item.integer("alone_ns");
-    entry.besideNs = item.integer("beside_ns");
+    entry.aloneNs = item.time("alone_ns");
+    entry.besideNs = item.time("beside_ns");
     profile.measuredKernels.push_back(std::move(entry));
   });
   reader.objects("collectives", [&](JsonReader &item) {
@@ -130,8 +130,8 @@ static void readMeasured(JsonReader &reader, Profile &profile) {
     entry.ranks = item.integer("ranks", 1);
     entry.bytes = item.integer("bytes");
     item.integer("calls", 1);
-    entry.aloneNs = item.integer("alone_ns");
-    entry.besideNs = item.integer("beside_ns");
+    entry.aloneNs = item.time("alone_ns");
+    entry.besideNs = item.time("beside_ns");
     profile.measuredCollectives.push_back(entry);
   });
 }
@@ -149,6 +149,15 @@ static Status sortMeasured(Profile &profile) {
       return Status::error("measured.kernels: '" + kernels[i].kernel +
                            "' of operands '" + kernels[i].signature +
                            "' is there twice");
+  const auto &all = profile.measuredCollectives;
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (std::tie(all[i].kind, all[i].transport, all[i].ranks, all[i].bytes) ==
+          std::tie(all[j].kind, all[j].transport, all[j].ranks, all[j].bytes))
+        return Status::error("measured.collectives[" + std::to_string(i) +
+                             "]: same collective, transport, ranks and bytes "
+                             "as collectives[" +
+                             std::to_string(j) + "]");
   return Status::ok();
 }
 

@@ -392,4 +392,18 @@ TEST(Profile, MeasuredTimesArePreferredOfTheSameCalls) {
   EXPECT_EQ(parseError(measuredOn("h200", entry + ", " + entry)),
             "measured.kernels: 'linear' of operands 'bf16[2, 3]' is there "
             "twice");
+  std::string twice = measuredOn("h200", entry);
+  const size_t first = twice.find("{\"collective\"");
+  const std::string gather =
+      twice.substr(first, twice.find('}', first) + 1 - first);
+  twice.insert(first, gather + ", ");
+  EXPECT_EQ(parseError(twice),
+            "measured.collectives[1]: same collective, transport, ranks and "
+            "bytes as collectives[0]");
+  // What no schedule could take is wrong here, with its place.
+  std::string slow = entry;
+  slow.replace(slow.find("123"), 3, "1000000000001");
+  EXPECT_EQ(parseError(measuredOn("h200", slow)),
+            "measured.kernels[0].alone_ns: found 1000000000001, expected an "
+            "integer from 0 to 1000000000000");
 }
