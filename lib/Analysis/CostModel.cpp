@@ -290,14 +290,7 @@ static std::string signatureOf(Operation *op, const plan::KernelSpec &kernel) {
     if (!type)
       return;
     plan::pb::Operand operand;
-    Type element = type.getElementType();
-    operand.set_dtype(element.isF32()         ? plan::pb::F32
-                      : element.isBF16()      ? plan::pb::BF16
-                      : element.isF64()       ? plan::pb::F64
-                      : element.isInteger(32) ? plan::pb::I32
-                      : element.isInteger(64) ? plan::pb::I64
-                      : element.isInteger(16) ? plan::pb::I16
-                                              : plan::pb::U8);
+    operand.set_dtype(dtypeOf(type.getElementType()));
     for (int64_t size : type.getShape())
       operand.add_dims(static_cast<uint64_t>(size));
     plan::addToSignature(signature, operand);
