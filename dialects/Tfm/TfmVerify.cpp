@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace gtp::tfm;
@@ -165,9 +166,14 @@ LogicalResult ParameterOp::verify() {
   }
   llvm::StringSet<> seen;
   for (ArrayAttr names : {getTensorNames(), getTied()})
-    for (StringRef name : names.getAsValueRange<StringAttr>())
+    for (StringRef name : names.getAsValueRange<StringAttr>()) {
+      if (!llvm::json::isUTF8(name))
+        return emitOpError("names a checkpoint tensor \"")
+               << llvm::json::fixUTF8(name)
+               << "\", whose bytes are not UTF-8, as safetensors' names are";
       if (!seen.insert(name).second)
         return emitOpError("names checkpoint tensor \"") << name << "\" twice";
+    }
   return success();
 }
 

@@ -45,7 +45,8 @@ void Communicators::emit(OpBuilder &builder, ProgramOp program) const {
   bool shares = llvm::any_of(entries, [](const Entry &entry) {
     return entry.purpose == Purpose::Gather && entry.limits;
   });
-  const int64_t share = shares ? ctaReserve / 2 : ctaReserve;
+  // 0 is no limit, so half of 1 is 1: the checker then says that two are held.
+  const int64_t share = shares && ctaReserve > 1 ? ctaReserve / 2 : ctaReserve;
   DenseMap<StringAttr, int64_t> held;
   for (const Entry &entry : entries) {
     int64_t ctas = !entry.limits ? 0

@@ -14,6 +14,7 @@
 #include "gtp/Plan/PlanFile.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <google/protobuf/descriptor.h>
@@ -25,6 +26,12 @@ using namespace mlir;
 namespace pb = gtp::plan::pb;
 
 namespace {
+
+/// Protocol Buffers' text is UTF-8; what a file's name or a location has else
+/// is for people to read, and becomes U+FFFD.
+std::string readable(StringRef text) {
+  return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
+}
 
 /// Sets the fields of `message` that `fields` names.
 LogicalResult setFields(DictionaryAttr fields,
@@ -52,7 +59,7 @@ LogicalResult setFields(DictionaryAttr fields,
         auto text = dyn_cast<StringAttr>(element);
         if (!text)
           return mismatch();
-        reflection->AddString(&message, field, text.str());
+        reflection->AddString(&message, field, readable(text));
       }
       continue;
     }
@@ -86,7 +93,7 @@ LogicalResult setFields(DictionaryAttr fields,
     case Field::CPPTYPE_STRING:
       if (!text)
         return mismatch();
-      reflection->SetString(&message, field, text.str());
+      reflection->SetString(&message, field, readable(text));
       break;
     case Field::CPPTYPE_ENUM:
       if (!typed || field->enum_type() != pb::DType_descriptor() ||
@@ -114,7 +121,7 @@ private:
   uint32_t intern(StringRef text) {
     auto [it, isNew] = strings.try_emplace(text, strings.size());
     if (isNew)
-      plan.add_strings(text.str());
+      plan.add_strings(readable(text));
     return it->second;
   }
   uint32_t intern(DenseF64ArrayAttr list);

@@ -6,6 +6,7 @@
 #include "GemmTimer.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace gtp;
 using namespace gtp::rt;
@@ -54,10 +55,13 @@ static StatusOr<TuningCache> measure(const std::vector<const Gemm *> &products,
                          " of " + std::to_string(products.size()) + ": " +
                          gemm.shape().text());
     GTP_ASSIGN_OR_RETURN(GemmTimer::Fastest fastest, timer->fastest(gemm));
+    // A first choice that does not run has no time of its own.
+    double firstNs =
+        std::isfinite(fastest.firstNs) ? fastest.firstNs : fastest.ns;
     measured.add(platform, gemm.shape().text(),
                  {gemm.candidates()[fastest.candidate].attributes,
                   static_cast<uint64_t>(fastest.ns),
-                  static_cast<uint64_t>(fastest.firstNs)});
+                  static_cast<uint64_t>(firstNs)});
   }
   return measured;
 }

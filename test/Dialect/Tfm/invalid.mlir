@@ -45,6 +45,11 @@ tfm.parameter @w : tensor<2xf32> init "ones" tensors ["a" = 2] tied ["a"]
 
 // -----
 
+// expected-error @below {{whose bytes are not UTF-8, as safetensors' names are}}
+tfm.parameter @w : tensor<2xf32> init "ones" tensors ["\FF" = 2]
+
+// -----
+
 // expected-error @below {{attribute 'type' failed to satisfy constraint}}
 tfm.parameter @w : tensor<?xf32> init "ones" tensors ["a" = 2]
 
