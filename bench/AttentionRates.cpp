@@ -1,4 +1,4 @@
-//===- AttentionRates.cpp - Speed and scratch of bf16 attention ------------===//
+//===- AttentionRates.cpp - Speed and scratch of bf16 attention -----------===//
 //
 // usage: attention-rates [sequence]...
 // Heads 32, key heads 8 of 128 features, causal, one sequence. Times are of
