@@ -11,8 +11,7 @@ namespace gtp::plan::check {
 void checkOperations(Context &context);
 
 /// Rule `transport`, of a collective whose operands have been checked.
-Status checkTransport(const Context &context,
-                      const pb::Collective &collective);
+Status checkTransport(const Context &context, const pb::Collective &collective);
 
 } // namespace gtp::plan::check
 
