@@ -5,7 +5,8 @@ GIB = 1 << 30
 
 TERMS = """\
 - *step*: of gtp-run, wall clock of a step: inputs to the GPU, the step, loss and norm back; of the
-  peer, between CUDA events around its step. Median, least and most over the timed steps.
+  peer, between CUDA events around its step. What the host does between steps (metrics, whether to
+  stop) is in neither. Median, least and most over the timed steps.
 - *TFLOP/s*: a GPU's share of 6 x (parameters - embedding) x tokens + 6 x layers x sequence^2 x hidden
   x sequences, i.e. attention over the causal half, nothing for recomputation; the same for both.
 - *GPU memory*: of gtp-run, what cudaMemGetInfo says is in use in a step (total - free), without what
