@@ -14,19 +14,9 @@ using namespace gtp::rt;
 using namespace gtp::rt::cuda;
 namespace pb = gtp::plan::pb;
 
-static StatusOr<AttentionShape> attentionShape(const Site &site, size_t query) {
+static StatusOr<AttentionShape> shapeOf(const Site &site, size_t query) {
   GTP_RETURN_IF_ERROR(site.needNarrow());
-  AttentionShape s;
-  s.batch = site.dim(query, 0);
-  s.length = site.dim(query, 1);
-  s.heads = static_cast<uint64_t>(site.integer("heads"));
-  s.kvHeads = static_cast<uint64_t>(site.integer("kv_heads"));
-  s.head = site.shape(query).columns / s.heads;
-  s.scale = static_cast<float>(site.real("scale"));
-  s.causal = site.integer("causal") != 0;
-  s.window = static_cast<uint64_t>(site.integer("window"));
-  s.softcap = static_cast<float>(site.real("softcap"));
-  return s;
+  return attentionShape(site, query);
 }
 
 /// Fails for what Attention.cu does not take.
@@ -106,7 +96,7 @@ static void noteOwn(const Site &site, bool gradient,
 }
 
 static StatusOr<KernelBody> makeAttention(const Site &site) {
-  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 0));
+  GTP_ASSIGN_OR_RETURN(AttentionShape s, shapeOf(site, 0));
   std::string reason;
   GTP_ASSIGN_OR_RETURN(KernelBody body, makeCudnn(site, s, false, reason));
   if (body)
@@ -124,7 +114,7 @@ static StatusOr<KernelBody> makeAttention(const Site &site) {
 }
 
 static StatusOr<KernelBody> makeAttentionGrad(const Site &site) {
-  GTP_ASSIGN_OR_RETURN(AttentionShape s, attentionShape(site, 1));
+  GTP_ASSIGN_OR_RETURN(AttentionShape s, shapeOf(site, 1));
   std::string reason;
   GTP_ASSIGN_OR_RETURN(KernelBody body, makeCudnn(site, s, true, reason));
   if (body)

@@ -10,6 +10,8 @@
 #ifndef GTP_RUNTIME_CUDA_LAUNCH_H
 #define GTP_RUNTIME_CUDA_LAUNCH_H
 
+#include "AttentionShape.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime_api.h>
@@ -104,7 +106,7 @@ cudaError_t addNorm(const NormShape &shape, const Tensor &a, const Tensor &b,
                     const void *weight, const Tensor &sum, const Tensor &y,
                     cudaStream_t stream);
 /// Bytes of workspace of `normGrad`.
-uint64_t normGradWorkspace(uint64_t rows, uint64_t group);
+uint64_t normGradWorkspace(uint64_t group);
 /// Whether a block's sums of `group` features fit the multiprocessor.
 bool normGradFits(uint64_t group);
 /// `dweight` without memory is not computed; `residual`, if it has memory, is
@@ -187,14 +189,8 @@ cudaError_t sgd(const Update &update, cudaStream_t stream);
 
 //===-- Attention.cu ------------------------------------------------------===//
 
+using rt::AttentionShape;
 constexpr uint64_t kMostHeadFeatures = 256;
-struct AttentionShape {
-  uint64_t batch, length, heads, kvHeads, head;
-  float scale;
-  bool causal;
-  uint64_t window; ///< 0: none
-  float softcap;   ///< 0: none
-};
 /// `starts` may be null.
 cudaError_t attention(const AttentionShape &shape, const Tensor &q,
                       const Tensor &k, const Tensor &v, const Tensor &out,

@@ -148,8 +148,7 @@ static StatusOr<KernelBody> makeNormGrad(const Site &site) {
     return Status::error("the norm is over " + std::to_string(shape.group) +
                          " features, more than a block of the GPU has shared "
                          "memory for");
-  site.context.needWorkspace(
-      normGradWorkspace(site.shape(1).rows, shape.group));
+  site.context.needWorkspace(normGradWorkspace(shape.group));
   constexpr size_t result = adds ? 4 : 3;
   // A weight that is not trained has no gradient.
   const bool trained = site.count() > result + 1;

@@ -149,7 +149,7 @@ cudaError_t gtp::rt::cuda::norm(const NormShape &shape, const Tensor &x,
   });
 }
 
-uint64_t gtp::rt::cuda::normGradWorkspace(uint64_t, uint64_t group) {
+uint64_t gtp::rt::cuda::normGradWorkspace(uint64_t group) {
   return std::max(kGradBlocks, mostGradTeams(group)) * group * sizeof(float);
 }
 

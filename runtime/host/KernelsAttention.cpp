@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionShape.h"
 #include "Blas.h"
 #include "Kernel.h"
 #include "VectorMath.h"
@@ -14,19 +15,14 @@
 #include <cstring>
 
 using namespace gtp;
+using namespace gtp::rt;
 using namespace gtp::rt::host;
 
 namespace {
 
 constexpr uint64_t kBlockRows = 64;
 
-struct Geometry {
-  uint64_t batch, length, heads, kvHeads, head;
-  float scale;
-  bool causal;
-  uint64_t window;
-  float softcap;
-
+struct Geometry : AttentionShape {
   uint64_t group() const { return heads / kvHeads; }
   /// Query `row` sees keys [first(row), visible(row)). `starts` of documents
   /// may be null.
@@ -67,20 +63,6 @@ struct Panel {
 
 } // namespace
 
-static Geometry geometryOf(const KernelSite &site, size_t query) {
-  Geometry g;
-  g.batch = site.dim(query, 0);
-  g.length = site.dim(query, 1);
-  g.heads = static_cast<uint64_t>(site.integer("heads"));
-  g.kvHeads = static_cast<uint64_t>(site.integer("kv_heads"));
-  g.head = site.shape(query).columns / g.heads;
-  g.scale = static_cast<float>(site.real("scale"));
-  g.causal = site.integer("causal") != 0;
-  g.window = static_cast<uint64_t>(site.integer("window"));
-  g.softcap = static_cast<float>(site.real("softcap"));
-  return g;
-}
-
 /// `squares` score matrices must fit the scratch operand.
 static Status checkScratch(const KernelSite &site, size_t operand,
                            uint64_t length, uint64_t squares) {
@@ -99,7 +81,7 @@ static Status checkScratch(const KernelSite &site, size_t operand,
 static StatusOr<KernelBody> attention(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
   GTP_RETURN_IF_ERROR(site.needBlasSizes());
-  Geometry g = geometryOf(site, 0);
+  Geometry g{attentionShape(site, 0)};
   GTP_RETURN_IF_ERROR(checkScratch(site, 5, g.length, 1));
   return KernelBody([g, positions = site.positions(0, 6),
                      qShape = site.shape(0), kShape = site.shape(1),
@@ -162,7 +144,7 @@ enum Grad { DOut, Q, K, V, Out, Lse, DQ, DK, DV, Scratch, Starts };
 static StatusOr<KernelBody> attentionGrad(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(site.needFloat32());
   GTP_RETURN_IF_ERROR(site.needBlasSizes());
-  Geometry g = geometryOf(site, Q);
+  Geometry g{attentionShape(site, Q)};
   GTP_RETURN_IF_ERROR(checkScratch(site, Scratch, g.length, 2));
   std::vector<Shape> shapes;
   for (size_t i = 0; i < site.count(); ++i)
