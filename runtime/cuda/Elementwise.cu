@@ -344,7 +344,7 @@ cudaError_t addUpTo(const Tensor *inputs, size_t count, const Tensor &out,
     addends.data[i] = inputs[i].data;
     addends.pitch[i] = inputs[i].pitch;
     if (inputs[i].pitch != out.columns)
-      extent.rows = out.rows, extent.columns = out.columns;
+      extent = Extent(out.rows, out.columns);
   }
   return withWideType(out.type, [&](auto zero) {
     using T = decltype(zero);
@@ -366,10 +366,8 @@ static cudaError_t launchBias(const Tensor &x, const void *bias,
   return withType(x.type, [&](auto zero) {
     using T = decltype(zero);
     constexpr unsigned kWidth = kWidthOf<T>;
-    Extent extent(x);
     // Columns count: they are the bias's.
-    extent.rows = x.rows;
-    extent.columns = x.columns;
+    Extent extent(x.rows, x.columns);
     bool wide =
         allMove(kWidth, x, sum, y) && movesPacks(bias, 0, sizeof(T), kWidth);
     return eachPack<kWidth>(BiasBody<op, T>(x, bias, sum, y), extent, wide,
@@ -477,9 +475,7 @@ cudaError_t gtp::rt::cuda::rope(const Tensor &x, const Tensor &y,
     body.head = static_cast<uint32_t>(head);
     body.half = static_cast<uint32_t>(half);
     body.sign = inverse ? -1.0f : 1.0f;
-    Extent extent(x);
-    extent.rows = x.rows;
-    extent.columns = x.columns / head * (head - half);
+    Extent extent(x.rows, x.columns / head * (head - half));
     // A pack is of pairs of one head, or of what stays of it.
     bool wide =
         head % kWidth == 0 && half % kWidth == 0 && allMove(kWidth, x, y);

@@ -259,9 +259,7 @@ cudaError_t gtp::rt::cuda::addRows(const Tensor &x, const Tensor &table,
     using T = decltype(zero);
     constexpr unsigned kWidth = kWidthOf<T>;
     // Positions are of rows.
-    Extent extent(x);
-    extent.rows = x.rows;
-    extent.columns = x.columns;
+    Extent extent(x.rows, x.columns);
     return eachPack<kWidth>(AddRowsBody<T>(x, table, y, positions), extent,
                             movesPacks(x, kWidth) && movesPacks(y, kWidth) &&
                                 movesPacks(table, kWidth),

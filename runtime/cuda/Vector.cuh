@@ -157,6 +157,9 @@ inline bool movesPacks(const Tensor &tensor, unsigned width) {
 struct Extent {
   uint64_t rows, columns;
 
+  /// Where it counts which row or column it is.
+  Extent(uint64_t rows, uint64_t columns) : rows(rows), columns(columns) {}
+  /// One row where all are dense.
   template <typename... Tensors>
   explicit Extent(const Tensor &first, const Tensors &...others)
       : rows(first.rows), columns(first.columns) {
