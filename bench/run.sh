@@ -10,21 +10,7 @@
 # Tables and every number go to --out (bench/out): results.md, results.json and logs.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(dirname "$here")
+. "$here/../scripts/gpu_build.sh"
 
-. "$root/scripts/gpu_build.sh"
-
-bin=()
-given=
-targets=(gtp-run)
-for argument in "$@"; do
-  case $argument in
-    --bin=* | --bin | --help | -h) given=yes ;;
-    --make-plans=* | --make-plans) targets=() ;;
-  esac
-done
-if [ -z "$given" ]; then
-  gpu_build "$root/build-gpu" "${targets[@]}"
-  bin=(--bin="$root/build-gpu/bin")
-fi
+gpu_programs gtp-run "$@"
 exec python3 "$here/bench.py" "${bin[@]}" "$@"

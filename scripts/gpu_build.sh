@@ -2,6 +2,9 @@
 #
 #   gpu_build FOLDER TARGET...   gtp-opt too where LLVM 22 is; fails with the log's end
 #   gpu_build FOLDER             gtp-opt alone, without CUDA
+#   gpu_programs "TARGET..." OPTION...
+#       builds them in build-gpu, and makes `bin` the --bin option of that folder, unless the
+#       script's options name one or ask for help; for --make-plans, gtp-opt alone
 
 gpu_build() {
   local root build=$1
@@ -24,4 +27,20 @@ gpu_build() {
     echo "error: the build failed (all of it: $build/gpu_build.log); scripts/setup.sh lists what it needs, and --bin=DIR takes programs that were built elsewhere" >&2
     return 1
   fi
+}
+
+gpu_programs() {
+  local build argument targets
+  read -ra targets <<<"$1"
+  build=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build-gpu
+  shift
+  bin=()
+  for argument in "$@"; do
+    case $argument in
+      --bin=* | --bin | --help | -h) return ;;
+      --make-plans=* | --make-plans) targets=() ;;
+    esac
+  done
+  gpu_build "$build" "${targets[@]}"
+  bin=(--bin="$build/bin")
 }

@@ -13,18 +13,5 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/gpu_build.sh"
 
-bin=()
-given=
-targets=(gtp-run runtime-cuda-tests)
-for argument in "$@"; do
-  case $argument in
-    --bin=* | --bin | --help | -h) given=yes ;;
-    --make-plans=* | --make-plans) targets=() ;;
-  esac
-done
-if [ -z "$given" ]; then
-  build=$(dirname "$here")/build-gpu
-  gpu_build "$build" "${targets[@]}"
-  bin=(--bin="$build/bin")
-fi
+gpu_programs "gtp-run runtime-cuda-tests" "$@"
 exec python3 "$here/gpu_check.py" "$@" "${bin[@]}"
