@@ -117,32 +117,51 @@ def find_sanitizer():
     return shutil.which("compute-sanitizer")
 
 
-def parity_command(options, gpus, model):
-    command = [sys.executable, TESTS / "cuda_parity.py", f"--bin={options.bin}", f"--gpus={gpus}", f"--models={model}"]
+def parity_command(options, gpus, model, *more):
+    command = [sys.executable, TESTS / "cuda_parity.py", f"--bin={options.bin}", f"--gpus={gpus}", f"--models={model}",
+               *more]
     return command + ([f"--plans={options.plans}"] if options.plans else [])
+
+
+def alone_on(gpus, i):
+    """The environment of work i, which has one GPU: i, i + n, ... have the same."""
+    return {"CUDA_VISIBLE_DEVICES": str(i % gpus)}
+
+
+def parity_jobs(options, gpus):
+    """Name, program, environment and judge of each; what needs two GPUs has the first two."""
+    yield "kernels and collectives", [options.bin / "runtime-cuda-tests", "--gtest_brief=1"], None, suite_result
+    if gpus >= 2:
+        for model in MODELS:
+            yield f"2 GPUs, {model}", parity_command(options, 2, model), None, None
+    for i, model in enumerate(MODELS):
+        yield f"1 GPU, {model}", parity_command(options, 1, model), alone_on(gpus, i), None
+
+
+def sanitizer_jobs(options, gpus, sanitizer):
+    """The same of whole runs under memcheck, and of the kernels under memcheck and racecheck."""
+    memcheck = f"--memcheck={sanitizer}"
+    for i, model in enumerate(MODELS):
+        if gpus >= 2:
+            yield f"memcheck, 2 GPUs, {model}", parity_command(options, 2, model, memcheck), None, None
+        yield f"memcheck, 1 GPU, {model}", parity_command(options, 1, model, memcheck), alone_on(gpus, i), None
+    for tool in ("memcheck", "racecheck"):
+        for shard in range(SHARDS):
+            environment = dict(alone_on(gpus, shard), GTEST_TOTAL_SHARDS=str(SHARDS), GTEST_SHARD_INDEX=str(shard))
+            command = [sanitizer, "--tool", tool, "--error-exitcode", "9", options.bin / "runtime-cuda-tests",
+                       "--gtest_brief=1", "--gtest_filter=Registry/*:Kernels.*"]
+            yield f"{tool} of the kernels, part {shard + 1} of {SHARDS}", command, environment, sanitizer_result
 
 
 def parity(check, gpus):
     options = check.options
-    tests = options.bin / "runtime-cuda-tests"
-    sanitizer = find_sanitizer()
-    # GPU i has the work i, i + n, ...; what needs two GPUs has the first two.
-    alone = lambda i: {"CUDA_VISIBLE_DEVICES": str(i % gpus)}
-    jobs = [("kernels and collectives", [tests, "--gtest_brief=1"], None, suite_result)]
-    if gpus >= 2:
-        jobs += [(f"2 GPUs, {model}", parity_command(options, 2, model), None, None) for model in MODELS]
-    else:
+    jobs = list(parity_jobs(options, gpus))
+    if gpus < 2:
         check.skip("2 GPUs", "this machine has one GPU")
-    jobs += [(f"1 GPU, {model}", parity_command(options, 1, model), alone(i), None) for i, model in enumerate(MODELS)]
-    for tool in ("memcheck", "racecheck"):
-        if not sanitizer:
-            check.skip(tool, "compute-sanitizer is neither in PATH nor in CUDA_HOME/bin")
-            continue
-        for shard in range(SHARDS):
-            environment = dict(alone(shard), GTEST_TOTAL_SHARDS=str(SHARDS), GTEST_SHARD_INDEX=str(shard))
-            command = [sanitizer, "--tool", tool, "--error-exitcode", "9", tests, "--gtest_brief=1",
-                       "--gtest_filter=Registry/*:Kernels.*"]
-            jobs.append((f"{tool} of the kernels, part {shard + 1} of {SHARDS}", command, environment, sanitizer_result))
+    if sanitizer := find_sanitizer():
+        jobs += sanitizer_jobs(options, gpus, sanitizer)
+    else:
+        check.skip("memcheck and racecheck", "compute-sanitizer is neither in PATH nor in CUDA_HOME/bin")
     cores = os.cpu_count() or 1
     with concurrent.futures.ThreadPoolExecutor(options.jobs or max(1, min(12, cores // 2))) as pool:
         list(pool.map(lambda job: check.run(*job), jobs))

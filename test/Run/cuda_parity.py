@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """The cuda backend against PyTorch, the host backend and itself; needs a GPU.
 
-Without gtp-opt, --plans is a folder of plans that --make-plans has made elsewhere.
+Without gtp-opt, --plans is a folder of plans that --make-plans has made elsewhere. With
+--memcheck the same plans run under compute-sanitizer instead.
 """
 import json
 import pathlib
+import re
+import subprocess
 
 import gtp
 
@@ -93,6 +96,20 @@ def timed(tools, model, plan):
     return f"{len(calls)} classes, step {measured['step']['step_ns'] / 1e6:.2f} ms"
 
 
+def under_memcheck(sanitizer):
+    """A check that steps before a captured graph and in it touch only memory that is theirs."""
+    def memcheck(tools, model, plan):
+        done = subprocess.run([sanitizer, "--tool=memcheck", "--target-processes=all", "--error-exitcode=9",
+                               tools.bin / "gtp-run", plan, "--backend=cuda", *data_options(model), "--steps=6"],
+                              capture_output=True, text=True, timeout=300)
+        summaries = re.findall(r"ERROR SUMMARY: (\d+) error", done.stdout)
+        if done.returncode or not summaries or any(count != "0" for count in summaries):
+            raise gtp.Failed(f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}")
+        return f"0 errors in {len(summaries)} process{'es' if len(summaries) > 1 else ''}"
+
+    return memcheck
+
+
 def narrow_against_host(tools, model, plan):
     """bf16, whose roundings go either way where float32 sums differ in the last place."""
     return against_host(tools, model, plan, 2e-2)
@@ -110,10 +127,19 @@ def cases(gpus):
             yield mesh, name, narrow_against_host, ["--optimizer=adamw", *options]
 
 
+def memcheck_cases(gpus, sanitizer):
+    """Of each model a plan with float32 and one where everything is bf16."""
+    names = ["windows" if gpus > 1 else "adamw", "bf16-all"]
+    options = {name: options for _, name, _, options in cases(gpus)}
+    for name in names:
+        yield MESHES[gpus][0], name, under_memcheck(sanitizer), options[name]
+
+
 def add_options(parser):
     parser.add_argument("--gpus", type=int, default=1, choices=sorted(MESHES))
     parser.add_argument("--plans", type=pathlib.Path, help="folder of plans made before")
     parser.add_argument("--models", help="names of Inputs/torch with commas between (all)")
+    parser.add_argument("--memcheck", metavar="SANITIZER", help="compute-sanitizer, to run the plans under")
     parser.add_argument("--make-plans", action="store_true", help="make --plans and stop")
 
 
@@ -122,7 +148,8 @@ def body(tools, report, arguments):
     if arguments.models:
         models = [model for model in models if model.name in arguments.models.split(",")]
     for model in models:
-        for mesh, name, check, options in cases(arguments.gpus):
+        chosen = memcheck_cases(arguments.gpus, arguments.memcheck) if arguments.memcheck else cases(arguments.gpus)
+        for mesh, name, check, options in chosen:
             file = plan_name(model, mesh, name)
 
             def plan():
