@@ -1,4 +1,4 @@
-//===- KernelRegistry.cpp - The table of all kernels ----------------------===//
+//===- KernelRegistry.cpp - The kernels that are not fused ----------------===//
 //
 // `meaning` is the specification that every backend implements and the
 // conformance tests check. Shapes: `..` stands for any leading dimensions,
@@ -8,15 +8,10 @@
 
 #include "KernelSpecs.h"
 
-#include <algorithm>
-#include <iterator>
-
 using namespace gtp::plan;
 using namespace gtp::plan::specs;
 
-namespace {
-
-std::vector<KernelSpec> buildRegistry() {
+std::vector<KernelSpec> gtp::plan::plainKernels() {
   const std::vector<AttributeSpec> attention = {
       {"heads", Int},  {"kv_heads", Int},     {"scale", Float},
       {"causal", Int}, {"window", Int, true}, {"softcap", Float, true}};
@@ -461,47 +456,4 @@ std::vector<KernelSpec> buildRegistry() {
        "one shape; s = 1/(1 + exp(-gate)): dgate = dy * up * s * (1 + gate * "
        "(1 - s)); dup = dy * gate * s. In f32 (f64 for f64)."},
   };
-}
-
-} // namespace
-
-const std::vector<KernelSpec> &gtp::plan::kernelRegistry() {
-  static const std::vector<KernelSpec> registry = [] {
-    std::vector<KernelSpec> all = buildRegistry();
-    std::vector<KernelSpec> fused = fusedKernels();
-    std::move(fused.begin(), fused.end(), std::back_inserter(all));
-    std::sort(all.begin(), all.end(),
-              [](const KernelSpec &a, const KernelSpec &b) {
-                return a.name < b.name;
-              });
-    return all;
-  }();
-  return registry;
-}
-
-const KernelSpec *gtp::plan::lookupKernel(std::string_view name) {
-  const std::vector<KernelSpec> &registry = kernelRegistry();
-  auto it = std::lower_bound(registry.begin(), registry.end(), name,
-                             [](const KernelSpec &spec, std::string_view key) {
-                               return spec.name < key;
-                             });
-  return it != registry.end() && it->name == name ? &*it : nullptr;
-}
-
-const OperandSpec *gtp::plan::operandSpec(const KernelSpec &kernel,
-                                          size_t index, size_t count) {
-  size_t least = 0, most = 0;
-  for (const OperandSpec &spec : kernel.operands) {
-    least += spec.variadic ? spec.minCount : 1;
-    most += spec.variadic ? spec.maxCount : 1;
-  }
-  if (count < least || count > most || index >= count)
-    return nullptr;
-  for (const OperandSpec &spec : kernel.operands) {
-    size_t taken = spec.variadic ? spec.minCount + (count - least) : 1;
-    if (index < taken)
-      return &spec;
-    index -= taken;
-  }
-  return nullptr;
 }

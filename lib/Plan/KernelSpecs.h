@@ -7,7 +7,10 @@
 
 namespace gtp::plan {
 
-/// The registry's kernels that do the work of others of it.
+/// The registry's kernels that do work of their own, in order of their names.
+std::vector<KernelSpec> plainKernels();
+
+/// Those that do the work of others of it.
 std::vector<KernelSpec> fusedKernels();
 
 namespace specs {

@@ -7,6 +7,19 @@
 
 namespace gtp::plan::check {
 
+/// Whether `index` is one of a table of `size` entries.
+inline bool in(uint64_t index, int size) {
+  return index < static_cast<uint64_t>(size);
+}
+
+/// Each buffer of a parameter is a shard of it, and of no other. The tables
+/// before that of parameters have been checked.
+void checkParameters(Context &context);
+
+/// The inputs, outputs and regions of `context.program()`, without their
+/// operations.
+void checkProgram(Context &context);
+
 /// Every operation by itself, and its events. The tables have been checked.
 void checkOperations(Context &context);
 
