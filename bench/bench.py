@@ -4,7 +4,6 @@ A phase is one process group: gtp-run with one plan, or the peer at one sequence
 Each prints a line when it ends and is in results.json and results.md from then on, so
 that a run which is ended early loses only the phase at work. Standard library only.
 """
-import argparse
 import array
 import json
 import os
@@ -20,6 +19,8 @@ import time
 import report
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "scripts"))
+from command_line import Parser, number, one_of, some  # noqa: E402
 # Both sides: what enters the numbers, beside the model and the sequence.
 TYPES = ["--dtype=bf16", "--grad-dtype=bf16", "--reduce-dtype=bf16"]
 OPTIMIZER = dict(lr="1e-4", betas="0.9,0.95", weight_decay="0.1", clip_norm="1")
@@ -27,8 +28,8 @@ OPTIMIZER = dict(lr="1e-4", betas="0.9,0.95", weight_decay="0.1", clip_norm="1")
 WARM = 4
 # Steps whose operations are timed (gtp-run --profile).
 TIMED = 16
-# Steps without collectives, of which the first makes their graph.
-ALONE = 12
+# Steps without collectives, of which the first makes their graph; every other one is timed.
+ALONE = 20
 
 
 def fail(text):
@@ -93,7 +94,7 @@ class Bench:
         plan = folder / (self.name(sequence, attention) + ".gtpplan")
         command = [self.options.bin / "gtp-opt", self.options.model, f"--mesh=gtp={self.options.gpus}",
                    f"--seq={sequence}", "--micro-batch=1", f"--global-batch={self.options.gpus}",
-                   *TYPES, f"--clip-norm={OPTIMIZER['clip_norm']}", f"--target={self.options.target}",
+                   *TYPES, f"--clip-norm={OPTIMIZER['clip_norm']}", f"--target={self.options.target.replace('{sequence}', str(sequence))}",
                    f"--memory-budget={self.options.memory_budget}", f"--attention-backward={attention}",
                    *self.options.plan_options.split(), "--emit=plan", "-o", plan,
                    f"--stats={plan.with_suffix('.json')}"]
@@ -241,10 +242,10 @@ def measured(metrics, keep):
         except ValueError:
             pass  # cut off when the program was ended
     full = [l for l in lines if WARM <= l["step"] < keep and not {"graph_nodes", "timed"} & set(l)]
-    alone = [l for l in lines if l.get("without_collectives") and "graph_nodes" not in l]
+    alone = [l for l in lines if l.get("without_collectives") and not {"graph_nodes", "timed"} & set(l)]
     entry = {}
     if full:
-        entry = dict(step_ms=[l["step_ms"] for l in full], device_ms=[l["device_ms"] for l in full],
+        entry = dict(step_ms=[l["step_ms"] for l in full], wall_ms=[l["wall_ms"] for l in full], device_ms=[l["device_ms"] for l in full],
                      launch_ms=statistics.median(l["launch_ms"] for l in full),
                      device_bytes=max(l["device_bytes"] for l in full), peak_bytes=full[0]["peak_bytes"],
                      first_loss=lines[0]["loss"], last_loss=full[-1]["loss"],
@@ -282,23 +283,24 @@ def revision(given):
 
 
 def parse():
-    split = lambda text: text.split(",")
-    p = argparse.ArgumentParser(prog="run.sh", description=__doc__.splitlines()[0])
+    p = Parser(prog="run.sh", description=__doc__.splitlines()[0])
     p.add_argument("--bin", type=pathlib.Path, required=True, help="folder of gtp-run, and of gtp-opt without --plans")
     p.add_argument("--plans", type=pathlib.Path, help="folder of plans that --make-plans made")
     p.add_argument("--make-plans", type=pathlib.Path, metavar="DIR", help="make the plans and stop")
     p.add_argument("--out", type=pathlib.Path, default=HERE / "out", help="folder of results (bench/out)")
     p.add_argument("--model", type=pathlib.Path, help="config.json of a Llama (llama-3.1-8b)",
                    default=HERE.parent / "test/Import/Inputs/llama-3.1-8b.json")
-    p.add_argument("--gpus", type=int, default=2)
-    p.add_argument("--seq", type=lambda t: [int(s) for s in split(t)], default=[4096, 1024], help="4096,1024")
-    p.add_argument("--attention", type=split, default=["deterministic", "fast"], help="deterministic,fast")
-    p.add_argument("--steps", type=int, default=32, help="steps that are timed (32)")
+    p.add_argument("--gpus", type=number(1), default=2)
+    p.add_argument("--seq", type=some(number(1)), default=[4096, 1024], help="4096,1024")
+    p.add_argument("--attention", type=some(one_of("deterministic", "fast")), default=["deterministic", "fast"],
+                   help="deterministic,fast")
+    p.add_argument("--steps", type=number(1), default=32, help="steps that are timed (32)")
     p.add_argument("--no-profile", action="store_true", help="no steps with timed operations")
-    p.add_argument("--skip", type=split, default=[], help="ours or peer: sides that are not measured")
-    p.add_argument("--limit", type=float, default=540, help="seconds that all of it may take (540)")
-    p.add_argument("--least", type=float, default=40, help="seconds below which no phase is begun (40)")
-    p.add_argument("--target", default="h200", help="of gtp-opt (h200)")
+    p.add_argument("--skip", type=some(one_of("ours", "peer")), default=[], help="ours or peer: sides that are not measured")
+    p.add_argument("--limit", type=number(0, float), default=540, help="seconds that all of it may take (540)")
+    p.add_argument("--least", type=number(0, float), default=40, help="seconds below which no phase is begun (40)")
+    p.add_argument("--target", default="h200",
+                   help="of gtp-opt, '{sequence}' replaced by the sequence (h200)")
     p.add_argument("--memory-budget", default="130GiB", help="of gtp-opt (130GiB)")
     p.add_argument("--plan-options", default="", help="more options of gtp-opt, in one text")
     p.add_argument("--run-options", default="", help="more options of gtp-run, in one text")
@@ -309,16 +311,8 @@ def parse():
 
 def main():
     options = parse()
-    if options.steps < 1:
-        fail("--steps: at least 1 is needed")
     if not options.make_plans and "ours" not in options.skip and not (options.bin / "gtp-run").exists():
         fail(f"{options.bin}: there is no gtp-run")
-    unknown = [side for side in options.skip if side not in ("ours", "peer")]
-    if unknown:
-        fail(f"--skip={unknown[0]}: expected ours or peer")
-    unknown = [a for a in options.attention if a not in ("deterministic", "fast")]
-    if unknown:
-        fail(f"--attention={unknown[0]}: expected deterministic or fast")
     if "peer" not in options.skip and not options.make_plans and not shutil.which(options.peer_python):
         fail(f"--peer-python={options.peer_python}: there is no such program; --skip=peer measures gtp-run alone")
     needs_opt = options.make_plans or ("ours" not in options.skip and not options.plans)

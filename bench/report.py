@@ -5,8 +5,9 @@ GIB = 1 << 30
 
 TERMS = """\
 - *step*: of gtp-run, wall clock of a step: inputs to the GPU, the step, loss and norm back; of the
-  peer, between CUDA events around its step. What the host does between steps (metrics, whether to
-  stop) is in neither. Median, least and most over the timed steps.
+  peer, between CUDA events around its step. Median, least and most over the timed steps.
+- *wall*: of both, the host's clock from the end of one step to the end of the next, when the GPU has
+  done it; what the host does between steps (metrics, whether to stop) is in it. Median.
 - *TFLOP/s*: a GPU's share of 6 x (parameters - embedding) x tokens + 6 x layers x sequence^2 x hidden
   x sequences, i.e. attention over the causal half, nothing for recomputation; the same for both.
 - *GPU memory*: of gtp-run, what cudaMemGetInfo says is in use in a step (total - free), without what
@@ -43,9 +44,9 @@ def peer_of(results, entry):
     return next((p for p in results["peer"] if p["sequence"] == entry["sequence"] and p.get("step_ms")), None)
 
 
-def ratio(results, entry):
+def ratio(results, entry, key="step_ms"):
     peer = peer_of(results, entry)
-    return median(entry) / median(peer) if peer and entry.get("step_ms") else None
+    return median(entry, key) / median(peer, key) if peer and peer.get(key) and entry.get(key) else None
 
 
 def cell(value, form="{:.1f}"):
@@ -59,7 +60,7 @@ def gib(value):
 def speed(results, entry):
     step = median(entry)
     return [f"{step:.1f}", f"{min(entry['step_ms']):.1f}", f"{max(entry['step_ms']):.1f}",
-            str(len(entry["step_ms"])), f"{entry['sequence'] * results['gpus'] / step * 1e3:.0f}",
+            str(len(entry["step_ms"])), cell(median(entry, "wall_ms")), f"{entry['sequence'] * results['gpus'] / step * 1e3:.0f}",
             f"{flops(results, entry) / step / 1e9:.0f}"]
 
 
@@ -90,7 +91,8 @@ def tables(results):
         if not entry.get("step_ms"):
             continue
         rows.append(["gtp-run", entry["sequence"], entry["attention"], *speed(results, entry), gib(used(entry)),
-                     gib(entry["peak_bytes"]), cell(ratio(results, entry), "{:.3f}")])
+                     gib(entry["peak_bytes"]), cell(ratio(results, entry), "{:.3f}"),
+                     cell(ratio(results, entry, "wall_ms"), "{:.3f}")])
         device, alone = median(entry, "device_ms"), median(entry, "alone_ms")
         inside.append([entry["sequence"], entry["attention"], cell(device), cell(alone),
                        cell(device - alone if alone else None), part(entry, "step"), part(entry, "compute"),
@@ -100,9 +102,9 @@ def tables(results):
     for entry in results["peer"]:
         if entry.get("step_ms"):
             rows.append(["FSDP2", entry["sequence"], entry["attention"], *speed(results, entry),
-                         f"{gib(entry['reserved_bytes'])} ({gib(entry['device_bytes'])})", "-", "1"])
-    parts = [table(["", "sequence", "attention", "step ms", "least", "most", "steps", "tokens/s", "TFLOP/s a GPU",
-                    "GPU memory GiB", "claim", "of the peer's step"], rows)]
+                         f"{gib(entry['reserved_bytes'])} ({gib(entry['device_bytes'])})", "-", "1", "1"])
+    parts = [table(["", "sequence", "attention", "step ms", "least", "most", "steps", "wall ms", "tokens/s", "TFLOP/s a GPU",
+                    "GPU memory GiB", "claim", "of the peer's step", "of its wall"], rows)]
     if inside:
         parts.append(table(["sequence", "attention", "full ms", "compute only", "communication", "timed (predicted) step",
                             "compute", "stall", "contention", "nodes", "capture ms", "instantiate ms", "launch ms"],
@@ -114,8 +116,8 @@ def line(results, side, label, entry):
     """What is printed when a phase has ended."""
     if not entry.get("step_ms"):
         return f"{label}: nothing measured in {entry['seconds']:.0f} s: {entry['ended']}"
-    step, least, most, count, tokens, tflops = speed(results, entry)
-    text = f"{label}: {step} ms ({least} to {most}, {count} steps), {tokens} tokens/s, {tflops} TFLOP/s a GPU"
+    step, least, most, count, wall, tokens, tflops = speed(results, entry)
+    text = f"{label}: {step} ms ({least} to {most}, {count} steps), wall {wall} ms, {tokens} tokens/s, {tflops} TFLOP/s a GPU"
     if side == "ours":
         text += f", {gib(used(entry))} GiB (claim {gib(entry['peak_bytes'])})"
         predicted, alone = prediction(entry, "step_us"), median(entry, "alone_ms")

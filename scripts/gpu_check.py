@@ -2,7 +2,6 @@
 
 Standard library only.
 """
-import argparse
 import concurrent.futures
 import os
 import pathlib
@@ -13,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from command_line import Parser, number, one_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TESTS = ROOT / "test/Run"
@@ -187,13 +188,13 @@ def make_plans(options):
 
 
 def main():
-    p = argparse.ArgumentParser(prog="gpu_check.sh", description="Checks of the CUDA backend on this machine's GPUs.")
-    p.add_argument("what", choices=["parity", "faults"])
+    p = Parser(prog="gpu_check.sh", description="Checks of the CUDA backend on this machine's GPUs.")
+    p.add_argument("what", type=one_of("parity", "faults"), metavar="parity|faults")
     p.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the programs")
     p.add_argument("--plans", type=pathlib.Path, help="folder of plans that --make-plans made")
     p.add_argument("--make-plans", type=pathlib.Path, metavar="DIR", help="make the plans and stop")
-    p.add_argument("--limit", type=float, default=420, help="seconds, what was built before left out (420)")
-    p.add_argument("--jobs", type=int, help="programs beside each other (half the cores, at most 12)")
+    p.add_argument("--limit", type=number(0, float), default=420, help="seconds, what was built before left out (420)")
+    p.add_argument("--jobs", type=number(1), help="programs beside each other (half the cores, at most 12)")
     p.add_argument("--out", type=pathlib.Path, default=ROOT / "build-gpu/logs", help="folder of failures' logs")
     options = p.parse_args()
     fail = lambda text: sys.exit(f"gpu_check.py: error: {text}")

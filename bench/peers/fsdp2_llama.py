@@ -122,16 +122,18 @@ t0 = time.time()
 for _ in range(a.warmup): l = step()
 torch.cuda.synchronize(); tc = time.time() - t0
 torch.cuda.reset_peak_memory_stats()
-ts = []
+ts, ends = [], [time.perf_counter()]
 for _ in range(a.steps):
     s0, s1 = torch.cuda.Event(True), torch.cuda.Event(True)
     s0.record(); l = step(); s1.record(); torch.cuda.synchronize(); ts.append(s0.elapsed_time(s1))
+    ends.append(time.perf_counter())
+wall = [(end - start) * 1e3 for start, end in zip(ends, ends[1:])]
 free, total = torch.cuda.mem_get_info()
 if rank == 0:
     print(json.dumps(dict(
         mode=a.mode, world=world, compile=not a.no_compile and a.compile_mode, attention=f"{a.sdpa}, fast",
         seq=a.seq, batch=a.batch, reduce_dtype=a.reduce_dtype, clip_norm=a.clip_norm, reshard=a.reshard,
-        parameters=nparam, step_ms=ts, device_bytes=total - free, allocated_bytes=torch.cuda.max_memory_allocated(),
+        parameters=nparam, step_ms=ts, wall_ms=wall, device_bytes=total - free, allocated_bytes=torch.cuda.max_memory_allocated(),
         reserved_bytes=torch.cuda.max_memory_reserved(), warm_s=tc, loss=l.item(), gpu=torch.cuda.get_device_name(),
         versions=f"torch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}, "
                  f"NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}")), flush=True)

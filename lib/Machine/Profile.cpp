@@ -104,6 +104,13 @@ static void readScratch(JsonReader &item, Profile &profile) {
   profile.scratch.push_back(std::move(scratch));
 }
 
+static void readTimes(JsonReader &item, Profile::Measured &entry) {
+  entry.aloneNs = item.time("alone_ns");
+  entry.besideNs = item.time("beside_ns");
+  entry.besideMeanNs =
+      item.has("beside_mean_ns") ? item.time("beside_mean_ns") : entry.besideNs;
+}
+
 static void readMeasured(JsonReader &reader, Profile &profile) {
   reader.source();
   // For people: what the step was made of.
@@ -111,14 +118,22 @@ static void readMeasured(JsonReader &reader, Profile &profile) {
     for (const char *key :
          {"step_ns", "compute_ns", "contention_ns", "stall_ns"})
       item.integer(key, -(int64_t(1) << 50));
+    for (const char *key : {"untimed_ns", "without_collectives_ns"})
+      if (item.has(key))
+        item.time(key);
   });
   reader.objects("kernels", [&](JsonReader &item) {
     Profile::MeasuredKernel entry;
     entry.kernel = item.text("kernel");
     entry.signature = item.text("operands");
-    item.integer("calls", 1);
-    entry.aloneNs = item.time("alone_ns");
-    entry.besideNs = item.time("beside_ns");
+    entry.calls = item.integer("calls", 1);
+    readTimes(item, entry);
+    if (item.has("sustained_ns"))
+      entry.sustainedNs = item.time("sustained_ns");
+    if (item.has("beside_gathers_ns"))
+      entry.besideGathersNs = item.time("beside_gathers_ns");
+    if (item.has("beside_reductions_ns"))
+      entry.besideReductionsNs = item.time("beside_reductions_ns");
     profile.measuredKernels.push_back(std::move(entry));
   });
   reader.objects("collectives", [&](JsonReader &item) {
@@ -129,9 +144,8 @@ static void readMeasured(JsonReader &reader, Profile &profile) {
         static_cast<Transport>(item.choice("transport", kTransports) + 1);
     entry.ranks = item.integer("ranks", 1);
     entry.bytes = item.integer("bytes");
-    item.integer("calls", 1);
-    entry.aloneNs = item.time("alone_ns");
-    entry.besideNs = item.time("beside_ns");
+    entry.calls = item.integer("calls", 1);
+    readTimes(item, entry);
     profile.measuredCollectives.push_back(entry);
   });
 }

@@ -199,8 +199,11 @@ Status Issuer::issueOperation(const Stretch &stretch, uint32_t region,
     if (standIn)
       arguments[i].data = standIn + (offset - place.offset);
   }
-  StepTimer *timer =
-      stretch.timing == Timing::None ? nullptr : &timers.at(stretch);
+  const bool isOmitted =
+      operation.isCollective() && stretch.collectives == Collectives::Omit;
+  StepTimer *timer = stretch.timing == Timing::None || isOmitted
+                         ? nullptr
+                         : &timers.at(stretch);
   if (timer)
     GTP_RETURN_IF_ERROR(timer->before(stream));
   GTP_RETURN_IF_ERROR(runBody(stretch, operation));

@@ -53,6 +53,7 @@ Status MetricsWriter::write(const StepMetrics &metrics) {
   line["tokens"] = metrics.tokens;
   line["tokens_per_s"] = double(metrics.tokens) / metrics.seconds;
   line["step_ms"] = metrics.seconds * 1e3;
+  line["wall_ms"] = metrics.wallSeconds * 1e3;
   line["model_tflops"] = metrics.modelFlops / metrics.seconds / 1e12;
   line["peak_bytes"] = metrics.peakBytes;
   addReport(line, metrics.report);

@@ -77,7 +77,9 @@ static Status runSteps(Console &console, const RunOptions &options,
     };
     if (times.areWanted()) {
       hooks.timing = [&](uint64_t step) { return times.choose(step); };
-      hooks.afterTimed = [&] { return times.afterTimed(); };
+      hooks.afterTiming = [&](const StepReport &report) {
+        return times.afterStep(report);
+      };
     }
     hooks.afterStep = [&](const StepMetrics &step) {
       progress.step(step);

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <numeric>
 
 using namespace gtp;
 using namespace gtp::rt;
@@ -29,6 +30,11 @@ static int64_t median(std::vector<int64_t> values) {
   auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+static int64_t mean(const std::vector<int64_t> &values) {
+  return std::accumulate(values.begin(), values.end(), int64_t(0)) /
+         std::max<int64_t>(1, int64_t(values.size()));
 }
 
 static std::string lower(std::string text) {
@@ -79,23 +85,37 @@ StepProfile::StepProfile(const RunPlan &runPlan) : plan(runPlan) {
   }
 }
 
+const pb::Operation *StepProfile::find(const OperationTime &time) const {
+  if (time.region >= classes.size() ||
+      time.operation >= classes[time.region].size())
+    return nullptr;
+  return &plan.proto()
+              .programs(0)
+              .regions(int(time.region))
+              .operations(int(time.operation));
+}
+
+bool StepProfile::isCompute(const pb::Operation &operation) const {
+  return plan.proto().streams(int(operation.stream())).kind() ==
+         pb::Stream::COMPUTE;
+}
+
+static Status unknownOperation() {
+  return Status::error("the backend timed an operation that the plan does not "
+                       "have");
+}
+
 Status StepProfile::add(Timing timing,
                         const std::vector<OperationTime> &times) {
   int64_t first = INT64_MAX, last = 0, compute = 0;
   for (const OperationTime &time : times) {
-    if (time.region >= classes.size() ||
-        time.operation >= classes[time.region].size())
-      return Status::error("the backend timed an operation that the plan does "
-                           "not have");
+    const pb::Operation *operation = find(time);
+    if (!operation)
+      return unknownOperation();
     const int64_t length = time.endNs - time.startNs;
     first = std::min(first, time.startNs);
     last = std::max(last, time.endNs);
-    const pb::Operation &operation = plan.proto()
-                                         .programs(0)
-                                         .regions(int(time.region))
-                                         .operations(int(time.operation));
-    if (plan.proto().streams(int(operation.stream())).kind() ==
-        pb::Stream::COMPUTE)
+    if (isCompute(*operation))
       compute += length;
     if (Samples *found = classes[time.region][time.operation])
       (timing == Timing::OneByOne ? found->alone : found->beside)
@@ -108,13 +128,90 @@ Status StepProfile::add(Timing timing,
   } else {
     computeBeside.push_back(compute);
     steps.push_back(last - first);
+    addOverlaps(times);
   }
   return Status::ok();
 }
 
+Status StepProfile::addSustained(const std::vector<OperationTime> &times) {
+  for (const OperationTime &time : times) {
+    if (!find(time))
+      return unknownOperation();
+    if (Samples *found = classes[time.region][time.operation])
+      found->sustained.push_back(time.endNs - time.startNs);
+  }
+  return Status::ok();
+}
+
+void StepProfile::addWhole(int64_t ns, bool isWithoutCollectives) {
+  if (ns > 0)
+    (isWithoutCollectives ? withoutCollectives : untimed).push_back(ns);
+}
+
+namespace {
+/// When some operation of a set is at work: intervals apart from each other.
+class BusyTimes {
+public:
+  void add(const OperationTime &time) {
+    if (time.endNs > time.startNs)
+      intervals.emplace_back(time.startNs, time.endNs);
+  }
+  /// Before the first look.
+  void join() {
+    std::sort(intervals.begin(), intervals.end());
+    size_t kept = 0;
+    for (const auto &[start, end] : intervals)
+      if (kept && start <= intervals[kept - 1].second)
+        intervals[kept - 1].second = std::max(intervals[kept - 1].second, end);
+      else
+        intervals[kept++] = {start, end};
+    intervals.resize(kept);
+  }
+  int64_t within(const OperationTime &time) const {
+    int64_t sum = 0;
+    auto next = std::lower_bound(
+        intervals.begin(), intervals.end(), time.startNs,
+        [](const auto &interval, int64_t ns) { return interval.second <= ns; });
+    for (; next != intervals.end() && next->first < time.endNs; ++next)
+      sum += std::min(next->second, time.endNs) -
+             std::max(next->first, time.startNs);
+    return sum;
+  }
+
+private:
+  std::vector<std::pair<int64_t, int64_t>> intervals;
+};
+} // namespace
+
+void StepProfile::addOverlaps(const std::vector<OperationTime> &times) {
+  BusyTimes gathers, reductions;
+  for (const OperationTime &time : times) {
+    const pb::Operation &operation = *find(time);
+    if (operation.has_collective())
+      (operation.collective().kind() == pb::Collective::ALL_GATHER ? gathers
+                                                                   : reductions)
+          .add(time);
+  }
+  gathers.join();
+  reductions.join();
+  for (const OperationTime &time : times) {
+    Samples *found = classes[time.region][time.operation];
+    if (!found || !isCompute(*find(time)))
+      continue;
+    found->besideGathers += gathers.within(time);
+    found->besideReductions += reductions.within(time);
+  }
+}
+
 StepProfile::Step StepProfile::step() const {
-  return {steps.size(), median(steps), median(computeAlone),
-          median(computeBeside)};
+  Step found;
+  found.steps = steps.size();
+  found.stepNs = median(steps);
+  found.aloneNs = median(computeAlone);
+  found.besideNs = median(computeBeside);
+  found.untimedNs = median(untimed);
+  found.withoutCollectivesNs = median(withoutCollectives);
+  return found;
 }
 
 std::string StepProfile::summary() const {
@@ -147,6 +244,10 @@ Status StepProfile::write(const std::string &path, const std::string &machine,
                       {"compute_ns", whole.aloneNs},
                       {"contention_ns", whole.contentionNs()},
                       {"stall_ns", whole.stallNs()}};
+  if (whole.untimedNs)
+    measured["step"]["untimed_ns"] = whole.untimedNs;
+  if (whole.withoutCollectivesNs)
+    measured["step"]["without_collectives_ns"] = whole.withoutCollectivesNs;
   measured["kernels"] = Json::array();
   measured["collectives"] = Json::array();
   for (const auto &[key, times] : samples) {
@@ -171,6 +272,14 @@ Status StepProfile::write(const std::string &path, const std::string &machine,
     entry["calls"] = times.calls;
     entry["alone_ns"] = median(times.alone);
     entry["beside_ns"] = median(times.beside);
+    entry["beside_mean_ns"] = mean(times.beside);
+    if (!isCollective) {
+      if (!times.sustained.empty())
+        entry["sustained_ns"] = median(times.sustained);
+      const auto count = int64_t(times.beside.size());
+      entry["beside_gathers_ns"] = times.besideGathers / count;
+      entry["beside_reductions_ns"] = times.besideReductions / count;
+    }
     measured[isCollective ? "collectives" : "kernels"].push_back(entry);
   }
   Json profile = {

@@ -22,6 +22,10 @@ StepTimes::StepTimes(const RunOptions &options, const RunPlan &plan,
 }
 
 Timing StepTimes::choose(uint64_t step) {
+  current = step;
+  // Behind the step that keeps what collectives write, every other step.
+  if (!options.profile.empty() && step > last + 1)
+    return timing = (step - last) % 2 == 1 ? Timing::AsPlanned : Timing::None;
   // For a profile every other step is as planned.
   timing = step < first || step > last ? Timing::None
            : options.profile.empty() || (step - first) % 2 == 0
@@ -30,9 +34,18 @@ Timing StepTimes::choose(uint64_t step) {
   return timing;
 }
 
-Status StepTimes::afterTimed() {
+Status StepTimes::afterStep(const StepReport &report) {
+  if (timing == Timing::None) {
+    // The first steps are eager, and a graph's first one uploads it.
+    if (current > 2 && current != last + 1 && !report.graph)
+      profile.addWhole(static_cast<int64_t>(report.deviceSeconds * 1e9),
+                       report.withoutCollectives);
+    return Status::ok();
+  }
   GTP_ASSIGN_OR_RETURN(std::vector<OperationTime> times,
                        backend.operationTimes());
+  if (report.withoutCollectives)
+    return profile.addSustained(times);
   GTP_RETURN_IF_ERROR(profile.add(timing, times));
   if (timing == Timing::AsPlanned)
     shown = std::move(times);

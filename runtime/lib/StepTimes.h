@@ -19,8 +19,8 @@ public:
   }
   /// How step `step`, from 1, is timed.
   Timing choose(uint64_t step);
-  /// After each step that is timed, before anything else runs.
-  Status afterTimed();
+  /// After each step, before anything else runs.
+  Status afterStep(const StepReport &report);
   /// Writes what was asked for; `where` is where the ranks ran, `isHost`
   /// whether that is the host backend. A run that was stopped before it had
   /// timed enough says so and writes nothing.
@@ -31,8 +31,9 @@ private:
   const RunPlan &plan;
   Backend &backend;
   StepProfile profile;
-  uint64_t first, last; ///< steps that are timed
-  Timing timing = Timing::None;
+  uint64_t first, last; ///< training steps that are timed
+  uint64_t current = 0;
+  Timing timing = Timing::None;     ///< of that step
   std::vector<OperationTime> shown; ///< of a step as planned, for the trace
 };
 

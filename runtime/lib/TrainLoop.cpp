@@ -185,6 +185,7 @@ Status Training::evaluateAfter(uint64_t step, bool isLast) {
 
 StatusOr<uint64_t> Training::run() {
   using Clock = std::chrono::steady_clock;
+  Clock::time_point previousEnd = Clock::now();
   for (uint64_t step = 1; step <= options.steps; ++step) {
     Clock::time_point start = Clock::now();
     metrics.step = step;
@@ -204,11 +205,14 @@ StatusOr<uint64_t> Training::run() {
         return isLast ? hooks.lastGradients() : Status::ok();
       };
     GTP_RETURN_IF_ERROR(runStep(beforeUpdate));
-    metrics.seconds =
-        std::chrono::duration<double>(Clock::now() - start).count();
+    const Clock::time_point end = Clock::now();
+    metrics.seconds = std::chrono::duration<double>(end - start).count();
+    metrics.wallSeconds =
+        std::chrono::duration<double>(end - previousEnd).count();
+    previousEnd = end;
     metrics.report = backend.lastStep();
-    if (metrics.timing != Timing::None)
-      GTP_RETURN_IF_ERROR(hooks.afterTimed());
+    if (hooks.timing)
+      GTP_RETURN_IF_ERROR(hooks.afterTiming(metrics.report));
     auto mayStop = [&] { return !hooks.lastGradients && isStopped(); };
     bool ends = isLast || mayStop();
     GTP_RETURN_IF_ERROR(evaluateAfter(step, ends));

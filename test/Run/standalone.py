@@ -59,7 +59,7 @@ def run(tools, program, options):
     metrics, weights = tools.scratch / "run.jsonl", tools.scratch / "run.safetensors"
     metrics.unlink(missing_ok=True)
     tools.call(program, *options, f"--metrics={metrics}", f"--dump-weights={weights}")
-    timed = ("tokens_per_s", "step_ms", "model_tflops")
+    timed = ("tokens_per_s", "step_ms", "wall_ms", "model_tflops")
     lines = [{key: value for key, value in json.loads(line).items() if key not in timed}
              for line in metrics.read_text().splitlines()]
     return lines, weights.read_bytes()

@@ -135,15 +135,21 @@ public:
     bool acrossDomains = false; ///< can leave a link domain
   };
   /// What gtp-run has measured of one call.
-  struct MeasuredKernel {
-    std::string kernel, signature;
-    int64_t aloneNs = 0, besideNs = 0;
+  struct Measured {
+    int64_t calls = 1; ///< a step
+    int64_t aloneNs = 0, besideNs = 0, besideMeanNs = 0;
   };
-  struct MeasuredCollective {
+  struct MeasuredKernel : Measured {
+    std::string kernel, signature;
+    /// In a step without collectives; 0 where there was none.
+    int64_t sustainedNs = 0;
+    /// Of its mean time as planned, beside gathers and other collectives.
+    int64_t besideGathersNs = 0, besideReductionsNs = 0;
+  };
+  struct MeasuredCollective : Measured {
     CollectiveKind kind = CollectiveKind::AllGather;
     Transport transport = Transport::Host;
     int64_t ranks = 0, bytes = 0; ///< of the full value
-    int64_t aloneNs = 0, besideNs = 0;
   };
   struct ScratchTerm {
     int64_t bytes = 0; ///< times the product of `dims`

@@ -29,8 +29,10 @@ struct StepMetrics {
   /// The gradient norm is not finite, so that the update changed nothing.
   bool skipped = false;
   double learningRate = 0;
-  uint64_t tokens = 0;             ///< read in this step by all ranks
-  double seconds = 0;              ///< of this step
+  uint64_t tokens = 0; ///< read in this step by all ranks
+  double seconds = 0;  ///< of this step
+  /// From the end of the step before to its end; of the first, as `seconds`.
+  double wallSeconds = 0;
   double modelFlops = 0;           ///< of this step, all ranks
   uint64_t peakBytes = 0;          ///< device memory of a rank, by the plan
   StepReport report;               ///< of the backend

@@ -22,6 +22,10 @@ public:
 
   /// The times of one step. Fails for an operation that the plan has not.
   Status add(Timing timing, const std::vector<OperationTime> &times);
+  /// Of a step without collectives, its kernels back to back.
+  Status addSustained(const std::vector<OperationTime> &times);
+  /// How long a step took whose operations were not timed; 0 is not known.
+  void addWhole(int64_t ns, bool withoutCollectives);
 
   /// What a step is made of, medians over its steps; 0 is not measured.
   struct Step {
@@ -29,6 +33,9 @@ public:
     int64_t stepNs = 0;   ///< from the first operation to the end of the last
     int64_t aloneNs = 0;  ///< operations of the compute stream, one by one
     int64_t besideNs = 0; ///< the same operations as planned
+    /// Steps whose operations were not timed, as planned and without
+    /// collectives.
+    int64_t untimedNs = 0, withoutCollectivesNs = 0;
     /// What they lose to what runs beside them, and what the compute stream
     /// spends between them.
     int64_t contentionNs() const { return besideNs - aloneNs; }
@@ -59,16 +66,23 @@ private:
   };
   struct Samples {
     uint64_t calls = 0;
-    std::vector<int64_t> alone, beside;
+    std::vector<int64_t> alone, beside, sustained;
+    /// Of kernels of the compute stream, as planned: sums of what gathers and
+    /// other collectives were at work beside them.
+    int64_t besideGathers = 0, besideReductions = 0;
   };
   Key keyOf(const plan::pb::Operation &operation) const;
+  const plan::pb::Operation *find(const OperationTime &time) const;
+  bool isCompute(const plan::pb::Operation &operation) const;
+  void addOverlaps(const std::vector<OperationTime> &times);
 
   RunPlan plan;
   /// By region and operation; null where neither kernel nor collective.
   std::vector<std::vector<Samples *>> classes;
   std::map<Key, Samples> samples;
   /// A step each: the step, and its compute stream's operations.
-  std::vector<int64_t> steps, computeAlone, computeBeside;
+  std::vector<int64_t> steps, computeAlone, computeBeside, untimed,
+      withoutCollectives;
 };
 
 } // namespace gtp::rt

@@ -49,9 +49,9 @@ void fillSamples(const RunPlan &plan, const TrainingData &data, uint64_t seed,
 struct TrainHooks {
   /// How the operations of a step, from 1, are timed; may be empty.
   std::function<Timing(uint64_t)> timing;
-  /// After each step that was timed, before an evaluation runs over its times;
+  /// After each step, timed or not, before an evaluation runs over its times;
   /// empty if `timing` is.
-  std::function<Status()> afterTimed;
+  std::function<Status(const StepReport &)> afterTiming;
   /// After each step.
   std::function<Status(const StepMetrics &)> afterStep;
   /// In the last step, when every reduced gradient is whole; may be empty.

@@ -28,11 +28,13 @@ TEST(Metrics, ALineHoldsTheDocumentedKeys) {
   metrics.learningRate = 0.001;
   metrics.tokens = 100;
   metrics.seconds = 0.5;
+  metrics.wallSeconds = 0.75;
   metrics.modelFlops = 1e12;
   metrics.peakBytes = 4096;
   std::string line =
       R"({"step":3,"loss":5.5,"grad_norm":2.0,"lr":0.001,"tokens":100,)"
-      R"("tokens_per_s":200.0,"step_ms":500.0,"model_tflops":2.0,"peak_bytes":4096)";
+      R"("tokens_per_s":200.0,"step_ms":500.0,"wall_ms":750.0,)"
+      R"("model_tflops":2.0,"peak_bytes":4096)";
   EXPECT_EQ(written(metrics, false), line + "}\n");
   EXPECT_EQ(written(metrics, true), line + ",\"unchecked\":true}\n");
   metrics.eval = EvalMetrics{2.25, 64};

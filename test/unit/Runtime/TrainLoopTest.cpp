@@ -190,7 +190,7 @@ TEST_F(TrainLoopTest, TimesAreTakenBeforeAnEvaluationRuns) {
   hooks.timing = [](uint64_t step) {
     return step == 2 ? Timing::AsPlanned : Timing::None;
   };
-  hooks.afterTimed = [&] {
+  hooks.afterTiming = [&](const StepReport &) {
     order.push_back("times of step " + std::to_string(backend.steps));
     return Status::ok();
   };
@@ -200,8 +200,9 @@ TEST_F(TrainLoopTest, TimesAreTakenBeforeAnEvaluationRuns) {
   };
   options.evalEvery = 1;
   ASSERT_TRUE(run(3, 1, 1).isOk());
-  EXPECT_EQ(order, (std::vector<std::string>{"evaluation", "times of step 2",
-                                             "evaluation", "evaluation"}));
+  EXPECT_EQ(order, (std::vector<std::string>{"times of step 1", "evaluation",
+                                             "times of step 2", "evaluation",
+                                             "times of step 3", "evaluation"}));
 }
 
 TEST_F(TrainLoopTest, NonFiniteStepsInARowEndTheRun) {
