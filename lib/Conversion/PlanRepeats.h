@@ -23,8 +23,9 @@ struct Stretch {
 };
 
 /// Stretches that cover the list in order. The run that saves most entries is
-/// taken first, then what is left and right of it is cut in the same way; of
-/// runs that save the same, the one that starts first with the shortest period.
+/// taken first, then of what is left and right of it in the same way; of runs
+/// that save the same, that of the shortest period, and of those the first.
+/// Keys are not negative. Takes O(n log n).
 std::vector<Stretch> findRepeats(const std::vector<int> &keys);
 
 } // namespace gtp

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 using namespace gtp;
 namespace pb = gtp::plan::pb;
 
@@ -179,6 +181,25 @@ TEST_F(CppProgramTest, WaitsAcrossIterationsKeepTheirDistance) {
   EXPECT_EQ(body.name, "train_step_body");
   EXPECT_EQ(body.calls.back().arguments.back(),
             "on(compute_stream).after(0, 2).signals(0)");
+}
+
+TEST_F(CppProgramTest, TimeGrowsAsABodyOfDifferentOperationsDoes) {
+  uint32_t x = buffer("x", 0), y = buffer("y", 256);
+  uint64_t elements = 0;
+  auto secondsOf = [&](int operations) {
+    while (region->operations_size() < operations)
+      copy(x, y, "", ++elements);
+    std::clock_t begin = std::clock();
+    size_t calls = 0;
+    for (const CppFunction &function : program().functions)
+      calls += function.calls.size();
+    EXPECT_GE(calls, size_t(operations));
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  secondsOf(1000); // what only the first pays
+  // Some 17 times as long; a quadratic search for repeats made it 97.
+  double small = secondsOf(4000), large = secondsOf(64000);
+  EXPECT_LT(large, 48 * small) << "grew from " << small << " s";
 }
 
 TEST(CppText, LiteralsReadAsTheSameValue) {
