@@ -282,9 +282,15 @@ static machine::DType precision(Operation *op) {
 }
 
 /// The signature of the call that the op becomes: its operands and results in
-/// the kernel's order.
-static std::string signatureOf(Operation *op, const plan::KernelSpec &kernel) {
+/// the kernel's order; empty of what is no kernel.
+static std::string signatureOf(Operation *op) {
   std::string signature;
+  StringRef registered = op->getName().stripDialect();
+  const plan::KernelSpec *found =
+      plan::lookupKernel({registered.data(), registered.size()});
+  if (!found)
+    return signature;
+  const plan::KernelSpec &kernel = *found;
   auto add = [&](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type)
@@ -356,13 +362,16 @@ int64_t CostModel::kernelNs(Operation *op) const {
                  tfm::tensorBytes(op->getResultTypes());
   }
   std::string signature;
-  StringRef registered = op->getName().stripDialect();
-  const plan::KernelSpec *kernel =
-      plan::lookupKernel({registered.data(), registered.size()});
-  if (kernel && !profile.measuredKernels.empty())
-    signature = signatureOf(op, *kernel);
+  if (!profile.measuredKernels.empty())
+    signature = signatureOf(op);
   work.signature = signature;
   return profile.kernelNs(work);
+}
+
+int64_t CostModel::crowdedPermille(Operation *op) const {
+  return runsKernel(op)
+             ? profile.crowdedPermille(pricedName(op), signatureOf(op))
+             : 0;
 }
 
 template <typename Attention>

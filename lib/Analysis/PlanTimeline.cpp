@@ -8,6 +8,8 @@
 #include "gtp/Analysis/PlanTimeline.h"
 
 #include "gtp/Plan/Iteration.h"
+#include "gtp/Plan/KernelRegistry.h"
+#include "gtp/Plan/KernelSignature.h"
 #include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
 #include "gtp/Plan/Transport.h"
@@ -66,6 +68,9 @@ struct Cost {
   /// Of each of its nanoseconds, what compute beside it loses.
   double contention = 0;
   double slowdown = 0;
+  bool holdsMultiprocessors = false;
+  /// Of compute beside such a collective.
+  double crowded = 0;
 };
 
 class Player {
@@ -88,6 +93,14 @@ private:
 Cost Player::costOf(const pb::Operation &op) const {
   Cost cost;
   cost.durationNs = op.duration();
+  if (op.has_kernel()) {
+    const std::string &name =
+        plan.strings(static_cast<int>(op.kernel().name()));
+    if (const KernelSpec *spec = lookupKernel(name))
+      cost.crowded = static_cast<double>(profile.crowdedPermille(
+                         name, signatureOf(*spec, op.kernel()))) /
+                     1000;
+  }
   if (!op.has_collective())
     return cost;
   const pb::Collective &c = op.collective();
@@ -125,6 +138,7 @@ Cost Player::costOf(const pb::Operation &op) const {
     cost.contention = std::min(1.0, static_cast<double>(price->contentionNs) /
                                         cost.durationNs);
     cost.slowdown = static_cast<double>(price->slowdownPermille) / 1000;
+    cost.holdsMultiprocessors = price->holdsMultiprocessors;
   }
   return cost;
 }
@@ -217,8 +231,9 @@ void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
     }
     // Speeds until the next end.
     int transfers = 0;
-    bool computing = false;
-    double lost = 0;
+    bool computing = false, held = false;
+    // To collectives that hold multiprocessors, and to others.
+    double lostHeld = 0, lost = 0;
     auto costOfActive = [&](const Walker &stream) -> const Cost & {
       return costs[stream.operations[stream.next]];
     };
@@ -237,7 +252,9 @@ void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
         stream.speed *= static_cast<double>(profile.sharedLinkPermille) / 1000;
       if (computing) {
         stream.speed /= 1 + cost.slowdown;
-        lost += cost.contention * stream.speed;
+        (cost.holdsMultiprocessors ? lostHeld : lost) +=
+            cost.contention * stream.speed;
+        held |= cost.holdsMultiprocessors;
       }
     }
     double next = HUGE_VAL;
@@ -245,7 +262,11 @@ void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
       if (!stream.active)
         continue;
       if (!costOfActive(stream).isCollective)
-        stream.speed = std::max(0.05, 1 - lost);
+        stream.speed = std::max(
+            0.05, (held ? std::min(1 - lostHeld,
+                                   1 / (1 + costOfActive(stream).crowded))
+                        : 1) -
+                      lost);
       next = std::min(next, stream.remaining / stream.speed);
     }
     for (Walker &stream : streams)

@@ -81,7 +81,8 @@ void ProblemBuilder::numberOps() {
     if (!runsKernel(&op))
       continue;
     result.compute.push_back(&op);
-    result.problem.ops.push_back({costs.kernelNs(&op), nameOf(&op)});
+    result.problem.ops.push_back(
+        {costs.kernelNs(&op), nameOf(&op), costs.crowdedPermille(&op)});
   }
   kernelsBefore.push_back(result.compute.size());
   result.problem.base = planning::BaseProfile(result.compute.size());
@@ -118,6 +119,7 @@ ProblemBuilder::transferCost(const CollectiveSpec &spec, Location loc) const {
       price->durationNs + (spec.isGather() ? price->ownCopyNs : 0);
   cost.contentionNs = price->contentionNs;
   cost.slowdownPermille = price->slowdownPermille;
+  cost.holdsMultiprocessors = price->holdsMultiprocessors;
   return std::pair(cost, *price);
 }
 

@@ -43,9 +43,27 @@ static std::string_view withoutVariant(std::string_view kernel) {
   return kernel.substr(0, kernel.find('.'));
 }
 
+bool holdsMultiprocessors(Transport transport) {
+  return transport == Transport::Symmetric || transport == Transport::Ring ||
+         transport == Transport::Pairwise;
+}
+
 int64_t Profile::kernelNs(const KernelWork &work) const {
   if (const MeasuredKernel *measured = measuredOf(*this, work))
-    return measured->aloneNs;
+    return measuredNs(*measured);
+  if (std::optional<double> ns = likeMeasured(work.kernel, work.signature))
+    return wholeNs(*ns);
+  const std::string_view basic = withoutVariant(work.kernel);
+  if (basic.size() != work.kernel.size())
+    if (std::optional<double> ns = likeMeasured(basic, work.signature)) {
+      KernelWork like = work;
+      like.kernel = basic;
+      return wholeNs(*ns * double(modelledNs(work)) / double(modelledNs(like)));
+    }
+  return modelledNs(work);
+}
+
+int64_t Profile::modelledNs(const KernelWork &work) const {
   auto findRate = [&](std::string_view kernel, DType dtype) -> const Rate * {
     for (const Rate &rate : rates)
       if (rate.kernel == kernel && rate.dtype == dtype)
@@ -121,15 +139,15 @@ StatusOr<CollectivePrice> Profile::collective(CollectiveKind kind,
     if (kind == CollectiveKind::AllGather)
       price.ownCopyNs = copyNs(bytesFull / group.size);
     // The time of a gather has that copy in it.
-    for (const MeasuredCollective &measured : measuredCollectives)
-      if (measured.kind == kind && measured.transport == link.transport &&
-          measured.ranks == group.size && measured.bytes == bytesFull)
-        price.durationNs =
-            std::max<int64_t>(0, measured.aloneNs - price.ownCopyNs);
+    if (std::optional<double> ns =
+            likeMeasured(kind, link.transport, group.size, bytesFull))
+      price.durationNs = std::max<int64_t>(0, wholeNs(*ns) - price.ownCopyNs);
     // A tax on bytes, so the speed between domains does not change it.
-    price.contentionNs = wholeNs(received / link.gbPerS *
-                                 double(link.contentionPermille) / 1000);
+    price.contentionNs =
+        wholeNs(received / link.gbPerS * double(link.contentionPermille) /
+                1000 * contentionScale);
     price.slowdownPermille = link.slowdownPermille;
+    price.holdsMultiprocessors = machine::holdsMultiprocessors(link.transport);
     if (!found || price.durationNs + price.contentionNs <
                       best.durationNs + best.contentionNs)
       best = price;

@@ -46,6 +46,10 @@ static void readCompute(JsonReader &reader, Profile &profile) {
   profile.vectorEfficiency = reader.number("vector_efficiency", 1e-3, 1);
   profile.multiprocessors = reader.integer("multiprocessors", 0, INT32_MAX);
   profile.ctaReserve = reader.integer("cta_reserve", 0, INT32_MAX);
+  reader.objects("tiles", [&](JsonReader &item) {
+    profile.tiles.push_back(
+        {item.integer("rows", 1), item.integer("columns", 1)});
+  });
   reader.objects("rates", [&](JsonReader &item) {
     Profile::Rate rate;
     item.source();
@@ -113,14 +117,15 @@ static void readTimes(JsonReader &item, Profile::Measured &entry) {
 
 static void readMeasured(JsonReader &reader, Profile &profile) {
   reader.source();
-  // For people: what the step was made of.
   reader.object("step", [&](JsonReader &item) {
+    // For people: what the step was made of.
     for (const char *key :
          {"step_ns", "compute_ns", "contention_ns", "stall_ns"})
       item.integer(key, -(int64_t(1) << 50));
-    for (const char *key : {"untimed_ns", "without_collectives_ns"})
-      if (item.has(key))
-        item.time(key);
+    if (item.has("untimed_ns"))
+      profile.untimedNs = item.time("untimed_ns");
+    if (item.has("without_collectives_ns"))
+      profile.withoutCollectivesNs = item.time("without_collectives_ns");
   });
   reader.objects("kernels", [&](JsonReader &item) {
     Profile::MeasuredKernel entry;
@@ -201,6 +206,7 @@ StatusOr<Profile> Profile::parse(std::string_view text) {
     reader.object("memory", [&](JsonReader &r) { readMemory(r, profile); });
   if (wants("compute")) {
     profile.rates.clear();
+    profile.tiles.clear();
     reader.object("compute", [&](JsonReader &r) { readCompute(r, profile); });
   }
   if (wants("network")) {
@@ -217,6 +223,7 @@ StatusOr<Profile> Profile::parse(std::string_view text) {
   GTP_RETURN_IF_ERROR(status);
   GTP_RETURN_IF_ERROR(profile.validate());
   GTP_RETURN_IF_ERROR(sortMeasured(profile));
+  profile.learn();
   return profile;
 }
 

@@ -35,6 +35,10 @@ Status ScheduleProblem::check() const {
     if (ops[i].durationNs < 0 || ops[i].durationNs > 1'000'000'000'000)
       return Status::error(itemName("operation", i, ops[i].name) +
                            ": duration must be from 0 to 1e12 ns");
+  for (size_t i = 0; i < numOps; ++i)
+    if (ops[i].crowdedPermille < 0 || ops[i].crowdedPermille > 1'000'000)
+      return Status::error(itemName("operation", i, ops[i].name) +
+                           ": crowded must be from 0 to 1000000 permille");
   for (size_t i = 0; i < gathers.size(); ++i) {
     const Gather &gather = gathers[i];
     std::string what = itemName("gather", i, gather.name);

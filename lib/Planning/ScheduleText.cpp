@@ -12,7 +12,8 @@ static std::string field(const char *key, int64_t value) {
 
 static std::string costFields(const TransferCost &cost) {
   return field("ns", cost.durationNs) + field("contention", cost.contentionNs) +
-         field("slowdown", cost.slowdownPermille);
+         field("slowdown", cost.slowdownPermille) +
+         (cost.holdsMultiprocessors ? field("holds", 1) : "");
 }
 
 static TransferCost parseCost(TextLine &line) {
@@ -20,6 +21,7 @@ static TransferCost parseCost(TextLine &line) {
   cost.durationNs = line.integer("ns");
   cost.contentionNs = line.integerOr("contention", 0);
   cost.slowdownPermille = line.integerOr("slowdown", 0);
+  cost.holdsMultiprocessors = line.integerOr("holds", 0) != 0;
   return cost;
 }
 
@@ -45,6 +47,8 @@ std::string ScheduleProblem::print(const Schedule *schedule) const {
   text += field("shared_link", sharedLinkPermille) + "\n";
   for (size_t i = 0; i < ops.size(); ++i)
     text += "op " + std::to_string(i) + field("ns", ops[i].durationNs) +
+            (ops[i].crowdedPermille ? field("crowded", ops[i].crowdedPermille)
+                                    : "") +
             textField("name", ops[i].name) + "\n";
   for (size_t i = 0; i < gathers.size(); ++i)
     text += "gather " + std::to_string(i) + field("bytes", gathers[i].bytes) +
@@ -102,7 +106,7 @@ StatusOr<ParsedScheduleProblem> parseScheduleProblem(const std::string &text) {
       problem.sharedLinkPermille = line.integerOr("shared_link", 1000);
     } else if (word == "op" && open) {
       line.expectPosition(problem.ops.size());
-      problem.ops.push_back({line.integer("ns"), line.text("name")});
+      problem.ops.push_back({line.integer("ns"), line.text("name"), line.integerOr("crowded", 0)});
     } else if (word == "gather" && open) {
       line.expectPosition(problem.gathers.size());
       Gather gather;

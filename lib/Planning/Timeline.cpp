@@ -121,7 +121,9 @@ Timeline simulate(const ScheduleProblem &problem, const Schedule &schedule,
     if (!compute.active && !gathers.work.active && !reductions.work.active)
       break; // all done; a legal schedule never gets stuck
 
-    int64_t lost = 0;
+    // What compute loses to collectives that hold multiprocessors, to others.
+    int64_t lostHeld = 0, lost = 0;
+    bool held = false;
     bool together = gathers.work.active && reductions.work.active;
     for (TransferStream *stream : {&gathers, &reductions}) {
       if (!stream->work.active)
@@ -134,13 +136,18 @@ Timeline simulate(const ScheduleProblem &problem, const Schedule &schedule,
         if (compute.active) {
           speed = speed * 1000 / (1000 + cost.slowdownPermille);
           if (cost.durationNs)
-            lost += std::min<int64_t>(kOne, double(cost.contentionNs) /
-                                                cost.durationNs * speed);
+            (cost.holdsMultiprocessors ? lostHeld : lost) += std::min<int64_t>(
+                kOne, double(cost.contentionNs) / cost.durationNs * speed);
+          held |= cost.holdsMultiprocessors;
         }
       }
       stream->work.speed = std::max<int64_t>(speed, 1);
     }
-    compute.speed = std::max(kOne - lost, kLeastSpeed);
+    int64_t most = kOne - lostHeld;
+    if (held && compute.active)
+      most = std::min(most, kOne * 1000 /
+                                (1000 + problem.ops[opsDone].crowdedPermille));
+    compute.speed = std::max(most - lost, kLeastSpeed);
 
     int64_t next = INT64_MAX;
     for (Work *work : {&compute, &gathers.work, &reductions.work})

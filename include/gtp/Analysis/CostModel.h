@@ -89,6 +89,9 @@ public:
 
   /// Time on the compute stream; 0 when it runs no kernel.
   int64_t kernelNs(mlir::Operation *op) const;
+  /// How much longer it takes, per mille, without the multiprocessors that
+  /// collectives hold.
+  int64_t crowdedPermille(mlir::Operation *op) const;
   /// Scratch that its kernel needs.
   int64_t scratchBytes(mlir::Operation *op) const;
   int64_t copyNs(int64_t bytes) const { return profile.copyNs(bytes); }

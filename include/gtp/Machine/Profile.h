@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ enum class Transport { Auto, CopyEngine, Symmetric, Ring, Host, Pairwise };
 std::string_view name(DType dtype);
 std::string_view name(CollectiveKind kind);
 std::string_view name(Transport transport);
+
+/// Whether transfers by it run on multiprocessors that compute then lacks; a
+/// reduction's sum behind copy engines is short.
+bool holdsMultiprocessors(Transport transport);
 
 /// The ranks of one collective, as the network sees them.
 struct Group {
@@ -70,6 +75,7 @@ struct CollectivePrice {
   int64_t contentionNs =
       0; ///< what it adds to compute that runs beside all of it
   int64_t slowdownPermille = 0; ///< how much longer it takes beside compute
+  bool holdsMultiprocessors = false;
 };
 
 class Profile {
@@ -87,6 +93,11 @@ public:
 
   /// Time of one kernel in a stream of kernels, launch included.
   int64_t kernelNs(const KernelWork &work) const;
+  /// How much longer, per mille, a call takes on the multiprocessors that a
+  /// collective which holds the reserve leaves it: a matrix product may need
+  /// more waves of tiles. 0 for other kernels.
+  int64_t crowdedPermille(std::string_view kernel,
+                          std::string_view signature) const;
   /// A copy on the device that moves `bytes` (read once, written once).
   int64_t copyNs(int64_t bytes) const;
 
@@ -180,9 +191,52 @@ public:
   std::vector<Scratch> scratch;
   std::vector<MeasuredKernel> measuredKernels; ///< by kernel and signature
   std::vector<MeasuredCollective> measuredCollectives;
+  /// The measured plan's step without its collectives and without events
+  /// between its operations, and with them; 0 is not measured.
+  int64_t withoutCollectivesNs = 0, untimedNs = 0;
   int64_t multiprocessors = 0;
   int64_t ctaReserve =
       0; ///< multiprocessors that collectives running together may hold
+  /// Of a matrix product's result, what a multiprocessor makes at a time; the
+  /// library takes the one that leaves the fewest idle.
+  struct Tile {
+    int64_t rows = 0, columns = 0;
+  };
+  std::vector<Tile> tiles;
+
+private:
+  /// Time over size of like calls, through what was measured of some.
+  class Curve {
+  public:
+    void add(double size, double ns);
+    /// Straight between the nearest sizes, from half of the least (a call
+    /// without work takes `zeroNs`) to twice the largest; else nothing.
+    std::optional<double> at(double size, double zeroNs) const;
+
+  private:
+    struct Point {
+      double size, sumNs, count;
+      double ns() const { return sumNs / count; }
+    };
+    std::vector<Point> points; ///< ascending
+  };
+
+  /// From the measured calls; once all is read.
+  void learn();
+  void learnContention();
+  int64_t measuredNs(const MeasuredKernel &entry) const;
+  int64_t modelledNs(const KernelWork &work) const;
+  std::optional<double> likeMeasured(std::string_view kernel,
+                                     std::string_view signature) const;
+  std::optional<double> likeMeasured(CollectiveKind kind, Transport transport,
+                                     int64_t ranks, int64_t bytes) const;
+
+  std::map<std::string, Curve> curves;
+  /// What sustained times lack: behind each kernel, and of each.
+  int64_t betweenNs = 0;
+  double stretch = 1;
+  /// Contention of the measured step over what the links and tiles say.
+  double contentionScale = 1;
 };
 
 } // namespace gtp::machine

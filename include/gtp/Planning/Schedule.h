@@ -26,11 +26,16 @@ struct TransferCost {
   int64_t contentionNs = 0;
   /// How much longer it takes beside compute, per mille of durationNs.
   int64_t slowdownPermille = 0;
+  /// It runs on multiprocessors, which compute beside it lacks.
+  bool holdsMultiprocessors = false;
 };
 
 struct ComputeOp {
   int64_t durationNs = 0;
   std::string name; ///< for messages; no spaces
+  /// How much longer it takes, per mille, without the multiprocessors that a
+  /// collective holds; where the collective's contention is more, that counts.
+  int64_t crowdedPermille = 0;
 };
 
 /// A full weight for one interval of uses.

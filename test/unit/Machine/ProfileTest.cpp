@@ -104,6 +104,9 @@ TEST(Profile, ErrorsSayWhereAndWhatWouldWork) {
             "scratch[1].terms[0].dims: found 3, expected a list of names");
   EXPECT_EQ(parseError(edited("\"dims\": [", "\"dims\": [3, ")),
             "scratch[1].terms[0].dims: found 3, expected a name");
+  EXPECT_EQ(parseError(edited("\"tiles\": [", "\"tiles\": [{\"rows\": 0}, ")),
+            "compute.tiles[0].rows: found 0, expected an integer from 1 to "
+            "2^50");
   EXPECT_EQ(parseError(edited("\"links\": [", "\"links\": 3, \"x\": [")),
             "network.links: found 3, expected a list of objects");
   EXPECT_EQ(parseError(edited("\"kernel\": \"attention_grad\"",
@@ -191,6 +194,19 @@ TEST(Profile, H200MatchesMeasurements) {
   EXPECT_NEAR(double(price->contentionNs), 53000, 1000);
   // Own shard of 256 MiB at about 4.2 TB/s.
   EXPECT_NEAR(double(price->ownCopyNs), 128000, 3000);
+  // A reduction of 512 MiB beside products of [4096, 14336] and [14336, 4096]:
+  // it costs them 0.25 ms, a wave of five in all of its time.
+  auto reduction = h200.collective(CollectiveKind::ReduceScatter, 512 << 20,
+                                   two, Transport::Symmetric);
+  ASSERT_TRUE(reduction.isOk());
+  EXPECT_TRUE(reduction->holdsMultiprocessors);
+  double beside = double(reduction->durationNs) *
+                  (1 + double(reduction->slowdownPermille) / 1000);
+  double crowded = double(h200.crowdedPermille(
+                       "linear", "bf16[4096, 14336] bf16[4096, 14336] "
+                                 "bf16[4096, 4096]")) /
+                   1000;
+  EXPECT_NEAR(beside * (1 - 1 / (1 + crowded)), 253000, 45000);
 
   // One Llama-3-8B layer's matrix products forward, at 4096 tokens.
   constexpr int64_t kHidden = 4096;
@@ -374,7 +390,7 @@ TEST(Profile, MeasuredTimesArePreferredOfTheSameCalls) {
   work.signature = "bf16[2, 3]";
   EXPECT_EQ(profile->kernelNs(work), 123);
   EXPECT_NE(base.kernelNs(work), 123);
-  work.signature = "bf16[2, 4]";
+  work.signature = "bf16[2, 400]";
   EXPECT_EQ(profile->kernelNs(work), base.kernelNs(work));
   work.kernel = "linear_dgrad";
   work.signature = "bf16[2, 3]";
@@ -385,7 +401,7 @@ TEST(Profile, MeasuredTimesArePreferredOfTheSameCalls) {
                              Transport::CopyEngine);
   };
   EXPECT_EQ(price(*profile, 4096) + profile->copyNs(2048), 7700);
-  EXPECT_EQ(price(*profile, 8192), price(base, 8192));
+  EXPECT_EQ(price(*profile, 16384), price(base, 16384));
 
   EXPECT_EQ(parseError(measuredOn("h300", entry)),
             "base: found 'h300', expected one of cpu, gb200, h100, h200");

@@ -117,6 +117,8 @@ TEST(ScheduleProblem, TimelineIsTheLongestPath) {
       gather.cost.contentionNs = gather.cost.slowdownPermille = 0;
     for (Reduction &reduction : problem.reductions)
       reduction.cost.contentionNs = reduction.cost.slowdownPermille = 0;
+    for (ComputeOp &op : problem.ops)
+      op.crowdedPermille = 0;
     auto schedule = problem.solve();
     ASSERT_TRUE(schedule.isOk());
     Timeline timeline = problem.simulate(*schedule);
@@ -183,6 +185,29 @@ TEST(ScheduleProblem, ContentionIsAdded) {
   EXPECT_NEAR(timeline.contentionNs, 100, 1);
   EXPECT_EQ(timeline.stallNs, 0);
   EXPECT_EQ(timeline.gathers[0].end, 1000);
+}
+
+/// A reduction of 1000 ns that takes multiprocessors from compute of 2000 ns.
+TEST(ScheduleProblem, CrowdedComputeIsSlower) {
+  auto end = [](const std::string &operation, const std::string &reduction) {
+    auto parsed = parseScheduleProblem(
+        "schedule\n"
+        "op 0 ns=10\n"
+        "op 1 ns=2000" +
+        operation + "\nreduction 0 bytes=1 ns=1000" + reduction +
+        " producer=0 consumer=2\n"
+        "solution step=0 compute=0 stall=0 contention=0 lower_bound=0 peak=0 "
+        "gathered_peak=0 gradient_peak=0\n"
+        "release 0 2\n");
+    EXPECT_TRUE(parsed.isOk()) << parsed.message();
+    return double(parsed->problem.simulate(parsed->schedule).compute[1].end);
+  };
+  EXPECT_NEAR(end(" crowded=1000", " holds=1"), 10 + 2500, 1);
+  // The larger of both losses counts.
+  EXPECT_NEAR(end(" crowded=1000", " contention=100 holds=1"), 10 + 2500, 1);
+  EXPECT_NEAR(end(" crowded=1000", " contention=700 holds=1"), 10 + 2700, 1);
+  EXPECT_NEAR(end("", " contention=100 holds=1"), 10 + 2100, 1);
+  EXPECT_NEAR(end(" crowded=1000", " contention=100"), 10 + 2100, 1);
 }
 
 static const std::string kProblem =
@@ -287,6 +312,8 @@ TEST(ScheduleProblem, CheckNamesWhatIsWrong) {
             "2");
   EXPECT_EQ(check("gather 0 bytes=1 ns=2000000000000 first=1 last=1\n"),
             "gather 0: times must be from 0 to 1e12 ns");
+  EXPECT_EQ(check("op 2 ns=1 crowded=2000000 name=x\n"),
+            "operation 2 (x): crowded must be from 0 to 1000000 permille");
   EXPECT_EQ(check("base 5 1\n"), "base profile has a point 5, expected 0 to 4");
   EXPECT_EQ(check("base 1 -1\n"), "base profile holds -1 bytes");
   EXPECT_EQ(check("gather 0 bytes=1 first=1 last=1\n"),

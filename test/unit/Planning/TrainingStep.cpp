@@ -160,7 +160,7 @@ ScheduleProblem randomProblem(std::mt19937 &random, uint32_t numOps,
                               unsigned numGathers, unsigned numReductions) {
   ScheduleProblem problem;
   for (uint32_t i = 0; i < numOps; ++i)
-    problem.ops.push_back({int64_t(random() % 50), ""});
+    problem.ops.push_back({int64_t(random() % 50), "", int64_t(i % 3) * 300});
   auto cost = [&] {
     int64_t ns = random() % 60;
     return TransferCost{ns, int64_t(random() % 3) * ns / 10,
@@ -178,6 +178,7 @@ ScheduleProblem randomProblem(std::mt19937 &random, uint32_t numOps,
     Reduction reduction;
     reduction.bytes = random() % 10;
     reduction.cost = cost();
+    reduction.cost.holdsMultiprocessors = i % 2 == 0;
     reduction.producer = random() % numOps;
     reduction.consumer =
         reduction.producer + 1 + random() % (numOps - reduction.producer);
