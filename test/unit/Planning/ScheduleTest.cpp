@@ -312,6 +312,9 @@ TEST(ScheduleProblem, CheckNamesWhatIsWrong) {
             "2");
   EXPECT_EQ(check("gather 0 bytes=1 ns=2000000000000 first=1 last=1\n"),
             "gather 0: times must be from 0 to 1e12 ns");
+  EXPECT_EQ(
+      check("gather 0 bytes=1 ns=2 slowdown=2000000 first=1 last=1 name=w\n"),
+      "gather 0 (w): slowdown must be from 0 to 1000000 permille");
   EXPECT_EQ(check("op 2 ns=1 crowded=2000000 name=x\n"),
             "operation 2 (x): crowded must be from 0 to 1000000 permille");
   EXPECT_EQ(check("base 5 1\n"), "base profile has a point 5, expected 0 to 4");
