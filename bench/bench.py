@@ -92,14 +92,18 @@ class Bench:
     def compile(self, sequence, attention, folder):
         """Makes a plan and its prediction; None, with a note, where gtp-opt refuses."""
         plan = folder / (self.name(sequence, attention) + ".gtpplan")
+        target = target_for(self.options.target, sequence)
         command = [self.options.bin / "gtp-opt", self.options.model, f"--mesh=gtp={self.options.gpus}",
                    f"--seq={sequence}", "--micro-batch=1", f"--global-batch={self.options.gpus}",
-                   *TYPES, f"--clip-norm={OPTIMIZER['clip_norm']}", f"--target={self.options.target.replace('{sequence}', str(sequence))}",
+                   *TYPES, f"--clip-norm={OPTIMIZER['clip_norm']}", f"--target={target}",
                    f"--memory-budget={self.options.memory_budget}", f"--attention-backward={attention}",
                    *self.options.plan_options.split(), "--emit=plan", "-o", plan,
                    f"--stats={plan.with_suffix('.json')}"]
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
         if done.returncode == 0:
+            # Where a page of results says what a prediction was made from.
+            stats = plan.with_suffix(".json")
+            stats.write_text(json.dumps(dict(read_json(stats), target=target), indent=1) + "\n")
             return plan
         self.note(f"no plan for sequence {sequence}, attention {attention}: {done.stderr.strip()[-400:]}")
         return None
@@ -229,6 +233,15 @@ def end_group(process):
             pass
 
 
+def target_for(given, sequence):
+    """What --target means for a sequence: by default the H200 as measured on another model at
+    as many tokens, where that was done."""
+    if given:
+        return given.replace("{sequence}", str(sequence))
+    profile = HERE / f"results/profiles/h200-qwen2.5-7b-{sequence}.json"
+    return os.path.relpath(profile) if profile.exists() else "h200"
+
+
 def read_json(path):
     return json.loads(path.read_text()) if path.exists() else None
 
@@ -299,8 +312,8 @@ def parse():
     p.add_argument("--skip", type=some(one_of("ours", "peer")), default=[], help="ours or peer: sides that are not measured")
     p.add_argument("--limit", type=number(0, float), default=540, help="seconds that all of it may take (540)")
     p.add_argument("--least", type=number(0, float), default=40, help="seconds below which no phase is begun (40)")
-    p.add_argument("--target", default="h200",
-                   help="of gtp-opt, '{sequence}' replaced by the sequence (h200)")
+    p.add_argument("--target", help="of gtp-opt, '{sequence}' replaced by the sequence "
+                   "(results/profiles/h200-qwen2.5-7b-{sequence}.json, else h200)")
     p.add_argument("--memory-budget", default="130GiB", help="of gtp-opt (130GiB)")
     p.add_argument("--plan-options", default="", help="more options of gtp-opt, in one text")
     p.add_argument("--run-options", default="", help="more options of gtp-run, in one text")

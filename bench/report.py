@@ -122,6 +122,7 @@ def line(results, side, label, entry):
         text += f", {gib(used(entry))} GiB (claim {gib(entry['peak_bytes'])})"
         predicted, alone = prediction(entry, "step_us"), median(entry, "alone_ms")
         text += f"; device {median(entry, 'device_ms'):.1f} ms, compute only {cell(alone)}, predicted {cell(predicted)}"
+        text += f" ({(median(entry) / predicted - 1) * 100:+.1f} %)" if predicted else ""
         share = ratio(results, entry)
         text += f"; {share:.3f} of the peer's" if share else ""
     else:
@@ -138,6 +139,11 @@ def page(results):
             f"{results['types']}; AdamW, {optimizer}; random tokens and weights. The peer shards as ZeRO-3, reduces "
             "in bf16, keeps float32 weights and moments.", ""]
     head += [f"- peer: {entry['versions']}" for entry in results["peer"][:1] if "versions" in entry]
+    head += [f"- predicted for sequence {entry['sequence']}, attention {entry['attention']}, with --target={target}: "
+             f"{cell(prediction(entry, 'step_us'))} ms; measured {cell(median(entry))} ms, "
+             f"{(median(entry) / prediction(entry, 'step_us') - 1) * 100:+.1f} %"
+             for entry in results["ours"] if entry.get("step_ms")
+             for target in [(entry.get("prediction") or {}).get("target")] if target]
     notes = [f"- not measured: {note}" for note in results["notes"]]
     notes += [f"- ended early, sequence {entry['sequence']}: {entry['ended']}"
               for side in ("ours", "peer") for entry in results[side] if entry["ended"]]
