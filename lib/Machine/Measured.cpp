@@ -168,8 +168,11 @@ int64_t Profile::crowdedPermille(std::string_view kernel,
     least = ns;
     crowded = one * double(parts(count, multiprocessors - ctaReserve));
   }
-  return least == 0 ? 0
-                    : int64_t((crowded / least - 1) * 1000 * contentionScale);
+  constexpr double kMost = 1e6; // of what a schedule takes
+  return least == 0
+             ? 0
+             : int64_t(std::min((crowded / least - 1) * 1000 * contentionScale,
+                                kMost));
 }
 
 } // namespace gtp::machine

@@ -178,6 +178,13 @@ TEST(Measured, ProductsNeedMoreWavesBesideACollective) {
   EXPECT_EQ(h200->crowdedPermille("linear", "bf16[2, 2] bf16[2, 2] bf16[]"), 0);
   auto cpu = Profile::load("cpu");
   EXPECT_EQ(crowded(*cpu, 1024, 4096), 0);
+  // As many as a schedule takes, and none where none are left.
+  Profile odd = *h200;
+  odd.multiprocessors = 1 << 20;
+  odd.ctaReserve = odd.multiprocessors - 1;
+  EXPECT_EQ(crowded(odd, 1 << 20, 1 << 20), 1000000);
+  odd.ctaReserve = odd.multiprocessors;
+  EXPECT_EQ(crowded(odd, 1 << 20, 1 << 20), 0);
 }
 
 /// What the measured step lost, over what links and waves say that it does.
