@@ -127,10 +127,10 @@ static FailureOr<bool> finds(const Rule &rule, const llvm::Regex &regex,
   if (llvm::any_of(namesOf(op, /*tied=*/true), isFound))
     return true;
   SmallVector<StringRef> tensors = namesOf(op, /*tied=*/false);
-  auto found = llvm::find_if(tensors, isFound);
+  auto *found = llvm::find_if(tensors, isFound);
   if (found == tensors.end())
     return false;
-  auto other = llvm::find_if_not(tensors, isFound);
+  auto *other = llvm::find_if_not(tensors, isFound);
   if (other == tensors.end())
     return true;
   return emitError(rule.loc)

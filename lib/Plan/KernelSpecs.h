@@ -61,10 +61,13 @@ inline Spec gradient(std::string_view name) {
 inline Spec starts() { return variadic(0, 1, read("starts")); }
 inline Spec scratch() { return role(Role::Scratch, update("scratch")); }
 
+// Words of the table, which read better without a k.
+// NOLINTBEGIN(readability-identifier-naming)
 constexpr uint32_t any = UINT32_MAX;
 constexpr auto Float = AttributeSpec::Kind::Float;
 constexpr auto Int = AttributeSpec::Kind::Int;
 constexpr auto Constant = AttributeSpec::Kind::Constant;
+// NOLINTEND(readability-identifier-naming)
 
 } // namespace specs
 } // namespace gtp::plan

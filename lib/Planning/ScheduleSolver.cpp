@@ -368,7 +368,7 @@ static std::string describe(const ScheduleProblem &problem,
       {minimal.baseBytes, "activations and state"},
       {minimal.gatheredBytes, "gathered weights"},
       {minimal.gradientBytes, "full gradients"}};
-  auto largest = std::max_element(
+  auto *largest = std::max_element(
       std::begin(parts), std::end(parts),
       [](const auto &a, const auto &b) { return a.first < b.first; });
   std::string text = where + " operation " + std::to_string(op) +

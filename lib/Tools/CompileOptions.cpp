@@ -197,9 +197,10 @@ llvm::SmallVector<std::string> CompileOptions::canonical() const {
   add("memory-budget",
       memoryBudget ? std::to_string(memoryBudget) : std::string("unlimited"));
   add("target", target);
-  for (auto [option, value] : {std::pair("freeze", overrides.freeze),
-                               std::pair("replicate", overrides.replicate),
-                               std::pair("overrides", overrides.file)})
+  for (const auto &[option, value] :
+       {std::pair("freeze", overrides.freeze),
+        std::pair("replicate", overrides.replicate),
+        std::pair("overrides", overrides.file)})
     if (!value.empty())
       add(option, value);
   if (!fuse)

@@ -10,7 +10,6 @@
 
 using namespace gtp;
 using llvm::StringRef;
-using llvm::Twine;
 
 namespace {
 

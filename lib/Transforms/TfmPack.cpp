@@ -101,7 +101,7 @@ static SmallVector<SmallVector<Candidate>> findGroups(ModuleOp module,
       return;
     Candidate candidate{linear, get, parameter};
     auto &groups = byInput[linear.getX()];
-    auto group = llvm::find_if(
+    auto *group = llvm::find_if(
         groups, [&](auto &group) { return group.front().joins(candidate); });
     if (group == groups.end())
       groups.push_back({candidate});

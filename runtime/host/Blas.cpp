@@ -16,11 +16,13 @@ using namespace gtp::rt::host;
 
 // OpenBLAS only; another CBLAS leaves them null.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming)
 [[gnu::weak]] void openblas_set_num_threads(int threads);
 [[gnu::weak]] int openblas_get_parallel(void);
 [[gnu::weak]] char *openblas_get_corename(void);
 [[gnu::weak]] void gotoblas_dynamic_init(void);
 [[gnu::weak]] void gotoblas_dynamic_quit(void);
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace {

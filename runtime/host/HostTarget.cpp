@@ -12,7 +12,6 @@
 using namespace gtp;
 using namespace gtp::rt;
 using namespace gtp::rt::host;
-namespace pb = gtp::plan::pb;
 
 /// Every rank has a thread a stream.
 static constexpr uint64_t kMaxHostRanks = 4096;

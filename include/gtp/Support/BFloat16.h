@@ -3,6 +3,7 @@
 #ifndef GTP_SUPPORT_BFLOAT16_H
 #define GTP_SUPPORT_BFLOAT16_H
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -40,7 +41,7 @@ public:
     auto near = static_cast<float>(value);
     uint32_t wide = bitsOf(near);
     auto back = static_cast<double>(near);
-    if (back != value && (wide & 1) == 0 && near - near == 0)
+    if (back != value && (wide & 1) == 0 && std::isfinite(near))
       wide += (back < value) == (value > 0) ? 1 : -1U;
     *this = BFloat16(floatFromBits(wide));
   }

@@ -203,7 +203,6 @@ void Interpreter::take(uint32_t index) {
 Read Interpreter::read(const Touch &touch) {
   uint32_t index = touch.buffer();
   BufferState &state = buffers[index];
-  std::string who;
   auto reads = [&] {
     return "reads " +
            (touch.spec ? "'" + std::string(touch.spec->name) + "' in "

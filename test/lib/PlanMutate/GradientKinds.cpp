@@ -44,7 +44,7 @@ bool skip(pb::Plan &mutant, const Site &site) {
   if (groupSize(mutant.mesh(), mutant.communicators(static_cast<int>(
                                    collective.communicator()))) == 1)
     return false;
-  pb::Operand destination = collective.destinations(0);
+  const pb::Operand &destination = collective.destinations(0);
   pb::Operand source = destination;
   source.set_buffer(collective.sources(0).buffer());
   source.set_offset(collective.sources(0).offset());

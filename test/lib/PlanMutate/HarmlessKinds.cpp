@@ -25,7 +25,7 @@ std::vector<pb::Plan> renameAll(const pb::Plan &plan) {
           stringIndex(mutant, "renamed." + std::to_string(count++)));
     };
     std::vector<uint32_t> io;
-    for (auto list :
+    for (const auto *list :
          {&mutant.programs(0).inputs(), &mutant.programs(0).outputs()})
       for (const pb::Io &entry : *list)
         io.push_back(entry.buffer());
@@ -177,7 +177,7 @@ std::vector<pb::Plan> renumberBuffers(const pb::Plan &plan) {
         state = last - state;
     }
     for (pb::Program &program : *mutant.mutable_programs()) {
-      for (auto list : {program.mutable_inputs(), program.mutable_outputs()})
+      for (auto *list : {program.mutable_inputs(), program.mutable_outputs()})
         for (pb::Io &io : *list)
           io.set_buffer(last - io.buffer());
       for (pb::Region &region : *program.mutable_regions())

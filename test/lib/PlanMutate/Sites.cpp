@@ -308,7 +308,8 @@ uint32_t mutate::stringIndex(pb::Plan &plan, const std::string &text) {
 
 std::optional<uint32_t> mutate::ioBuffer(const pb::Plan &plan,
                                          std::string_view name) {
-  for (auto list : {&plan.programs(0).inputs(), &plan.programs(0).outputs()})
+  for (const auto *list :
+       {&plan.programs(0).inputs(), &plan.programs(0).outputs()})
     for (const pb::Io &io : *list)
       if (plan.strings(static_cast<int>(io.name())) == name)
         return io.buffer();
