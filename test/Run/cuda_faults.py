@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import gtp
-from cuda_parity import data_options, plan_name, plan_options
+from cuda_parity import plan_name, plan_options
 
 LIMIT = 60
 MESH = "gtp=2"
@@ -31,7 +31,7 @@ def start(tools, plans, model, *options):
         environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(len(plans)),
                            LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
         processes.append(subprocess.Popen(
-            [tools.bin / "gtp-run", plan, *data_options(model), "--backend=cuda", *options],
+            [tools.bin / "gtp-run", plan, *gtp.reference_data(model), "--backend=cuda", *options],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
     return processes
 
@@ -76,7 +76,7 @@ def disturb(tools, plan, model, sent, expected):
 
 def launched(tools, plan, model):
     """gtp-run alone starts its ranks; one is killed."""
-    run = subprocess.Popen([tools.bin / "gtp-run", plan, *data_options(model), "--backend=cuda",
+    run = subprocess.Popen([tools.bin / "gtp-run", plan, *gtp.reference_data(model), "--backend=cuda",
                             "--steps=100000000"], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True)
     time.sleep(12)
@@ -95,7 +95,7 @@ def add_options(parser):
 
 
 def body(tools, report, arguments):
-    model = gtp.HERE / "Inputs" / "torch" / "llama-tied"
+    model = gtp.TORCH / "llama-tied"
 
     def plan(name, *options):
         if arguments.plans:

@@ -34,23 +34,12 @@ def plan_name(model, mesh, name):
     return f"{model.name}-{mesh.replace('=', '').replace(',', '-')}-{name}.gtpplan"
 
 
-def data_options(model):
-    return [f"--data={model / 'tokens.bin'}", "--token-bits=16",
-            f"--labels={model / 'labels.bin'}",
-            f"--weights={model / 'weights.safetensors'}", "--seed=3"]
-
-
 def first_step(tools, model, plan):
     """Loss and every gradient of the first step against PyTorch."""
     grads = tools.scratch / "grads.safetensors"
-    metrics = tools.run(plan, *data_options(model), "--steps=1", f"--dump-grads={grads}",
+    metrics = tools.run(plan, *gtp.reference_data(model), "--steps=1", f"--dump-grads={grads}",
                         backend="cuda")
-    expected = gtp.read_safetensors(model / "reference.safetensors")
-    loss = expected.pop("loss")[1][0]
-    if abs(metrics[0]["loss"] - loss) > 1e-4 * abs(loss):
-        raise gtp.Failed(f"loss {metrics[0]['loss']}, expected {loss}")
-    worst, name = gtp.compare_tensors(gtp.read_safetensors(grads), expected, 1e-4)
-    return f"loss {metrics[0]['loss']:.6f}, worst gradient {worst:.1e} {name}"
+    return gtp.compare_with_torch(metrics[0], grads, model / "reference.safetensors")[0]
 
 
 def losses(metrics):
@@ -61,7 +50,7 @@ def against_host(tools, model, plan, limit=1e-4):
     """Losses of 20 steps; then the same run again and without graphs, to the bit."""
     def train(backend, *options):
         weights = tools.scratch / "weights.safetensors"
-        metrics = tools.run(plan, *data_options(model), f"--steps={STEPS}", "--lr=3e-3",
+        metrics = tools.run(plan, *gtp.reference_data(model), f"--steps={STEPS}", "--lr=3e-3",
                             f"--dump-weights={weights}", *options, backend=backend)
         return metrics, weights.read_bytes()
 
@@ -79,7 +68,7 @@ def against_host(tools, model, plan, limit=1e-4):
 
 def timed(tools, model, plan):
     """Steps with timed operations are the same steps, and those without collectives are marked."""
-    options = [plan, *data_options(model), "--lr=3e-3"]
+    options = [plan, *gtp.reference_data(model), "--lr=3e-3"]
     profile, trace = tools.scratch / "profile.json", tools.scratch / "trace.json"
     plain = tools.run(*options, "--steps=12", backend="cuda")
     times = tools.run(*options, "--steps=12", f"--profile={profile}", f"--trace={trace}", backend="cuda")
@@ -104,7 +93,7 @@ def under_memcheck(sanitizer):
         # those of the program end it with an error of its own.
         done = subprocess.run([sanitizer, "--tool=memcheck", "--target-processes=all", "--report-api-errors=no",
                                "--error-exitcode=9", tools.bin / "gtp-run", plan, "--backend=cuda",
-                               *data_options(model), "--steps=5"], capture_output=True, text=True, timeout=300)
+                               *gtp.reference_data(model), "--steps=5"], capture_output=True, text=True, timeout=300)
         summaries = re.findall(r"ERROR SUMMARY: (\d+) error", done.stdout)
         if done.returncode or not summaries or any(count != "0" for count in summaries):
             found = re.findall(r"^========= (?! ).*", done.stdout, re.MULTILINE)
@@ -148,7 +137,7 @@ def add_options(parser):
 
 
 def body(tools, report, arguments):
-    models = sorted((gtp.HERE / "Inputs" / "torch").iterdir())
+    models = gtp.torch_models()
     if arguments.models:
         models = [model for model in models if model.name in arguments.models.split(",")]
     for model in models:

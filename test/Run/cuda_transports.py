@@ -5,11 +5,10 @@ Transports are forced by profiles that lack the others. Without gtp-opt, --plans
 of plans that --make-plans has made elsewhere.
 """
 import json
-import os
 import pathlib
 
 import gtp
-from cuda_parity import data_options, losses
+from cuda_parity import losses
 
 STEPS = 6
 PROFILE = gtp.HERE.parents[1] / "lib" / "Machine" / "profiles" / "h200.json"
@@ -54,7 +53,7 @@ def make(tools, model, mesh, types, target):
 
 def train(tools, model, plan, backend, *options):
     weights = tools.scratch / "weights.safetensors"
-    metrics = tools.run(plan, *data_options(model), f"--steps={STEPS}", "--lr=3e-3",
+    metrics = tools.run(plan, *gtp.reference_data(model), f"--steps={STEPS}", "--lr=3e-3",
                         f"--dump-weights={weights}", *options, backend=backend)
     return losses(metrics), weights.read_bytes()
 
@@ -67,7 +66,7 @@ def add_options(parser):
 
 
 def body(tools, report, arguments):
-    model = gtp.HERE / "Inputs" / "torch" / "llama-untied"
+    model = gtp.TORCH / "llama-untied"
     for mesh in arguments.meshes.split(","):
         for types in arguments.types.split(","):
             first = {}

@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """Same input, same plan bytes; same plan, same bits whatever the threads do."""
-import json
-
 import gtp
 from mesh_equality import BASE
 
@@ -19,8 +17,7 @@ def options(tools, seed=None):
 
 
 def body(tools, report, arguments):
-    config = tools.scratch / "config.json"
-    config.write_text(json.dumps(dict(BASE, model_type="llama", tie_word_embeddings=True)))
+    config = tools.config("llama", dict(BASE, model_type="llama", tie_word_embeddings=True))
     flags = [f"--mesh={MESH}", "--seq=8", "--micro-batch=2", "--global-batch=16", "--clip-norm=1"]
 
     def same_bytes(*extra):

@@ -24,17 +24,10 @@ class Suite:
         self.data = Data(tools.scratch)
         self.results = {}
 
-    def config(self, name, fields):
-        path = self.tools.scratch / f"types-{name}.json"
-        path.write_text(json.dumps(fields))
-        return path
-
     def plan(self, model, mesh, *options):
-        ranks = 1
-        for axis in mesh.split(","):
-            ranks *= int(axis.split("=")[1])
-        return self.tools.compile(self.config(model, MODELS[model]), f"--mesh={mesh}",
-                                  f"--seq={SEQUENCE}", f"--micro-batch={BATCH // ranks // 2}",
+        return self.tools.compile(self.tools.config(model, MODELS[model]), f"--mesh={mesh}",
+                                  f"--seq={SEQUENCE}",
+                                  f"--micro-batch={BATCH // gtp.ranks(mesh) // 2}",
                                   f"--global-batch={BATCH}", "--clip-norm=1", *options, f32=False)
 
     def train(self, model, mesh, options, steps, weights=None):
@@ -74,7 +67,7 @@ class Suite:
 
     def persistent_bytes(self, state, mesh):
         stats = self.tools.scratch / "stats.json"
-        self.tools.call("gtp-opt", self.config("round", ROUND), f"--mesh={mesh}", "--seq=8",
+        self.tools.call("gtp-opt", self.tools.config("round", ROUND), f"--mesh={mesh}", "--seq=8",
                         f"--state-dtype={state}", f"--stats={stats}", "--emit=plan", "-o",
                         self.tools.scratch / "round.gtpplan")
         found = json.loads(stats.read_text())

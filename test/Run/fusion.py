@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Fused kernels change no bit: each family with and without them, in float32 and in bf16, on
 the host backend; losses, weights and held-out losses."""
-import json
-
 import gtp
 from gtp import Failed
 from mesh_equality import BASE, FAMILIES, Data
@@ -25,13 +23,9 @@ class Suite:
         self.data = Data(tools.scratch)
 
     def plan(self, model, mesh, *options):
-        path = self.tools.scratch / f"{model}.json"
-        path.write_text(json.dumps(MODELS[model]))
-        ranks = 1
-        for axis in mesh.split(","):
-            ranks *= int(axis.split("=")[1])
-        return self.tools.compile(path, f"--mesh={mesh}", f"--seq={SEQUENCE}",
-                                  f"--micro-batch={BATCH // ranks // 2}",
+        return self.tools.compile(self.tools.config(model, MODELS[model]), f"--mesh={mesh}",
+                                  f"--seq={SEQUENCE}",
+                                  f"--micro-batch={BATCH // gtp.ranks(mesh) // 2}",
                                   f"--global-batch={BATCH}", "--clip-norm=1", *options, f32=False)
 
     def train(self, plan):
@@ -43,7 +37,6 @@ class Suite:
         numbers = [{key: line[key] for key in ("loss", "grad_norm", "eval_loss") if key in line}
                    for line in metrics]
         return numbers, dump.read_bytes()
-
 
     def same(self, model, mesh, options):
         fused = self.plan(model, mesh, *options)

@@ -13,6 +13,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+# A folder a model: config, weights, tokens, labels, and what PyTorch made of them.
+TORCH = HERE / "Inputs" / "torch"
 
 
 class Failed(Exception):
@@ -35,6 +37,12 @@ class Tools:
             raise Failed(f"{' '.join(command)}\nexit {done.returncode}\n{done.stderr[-3000:]}")
         return done
 
+    def config(self, name, fields):
+        """The path of a config.json of that name."""
+        path = self.scratch / f"{name}.json"
+        path.write_text(json.dumps(fields))
+        return path
+
     def compile(self, config, *options, f32=True):
         """The plan of a config (a path), compiled once for each set of options."""
         options = list(options) + (["--dtype=f32"] if f32 else [])
@@ -53,10 +61,37 @@ class Tools:
         return [json.loads(line) for line in metrics.read_text().splitlines()]
 
 
+def ranks(mesh):
+    """How many ranks "dp=2,gtp=3" has."""
+    return math.prod(int(axis.split("=")[1]) for axis in mesh.split(","))
+
+
+def torch_models():
+    return sorted(TORCH.iterdir())
+
+
 def reference_options(model):
-    """What gtp-opt is told of a model of Inputs/torch, beside its config."""
+    """What gtp-opt is told of a model of TORCH, beside its config."""
     path = model / "options.txt"
     return path.read_text().split() if path.exists() else []
+
+
+def reference_data(model, labels="labels.bin", weights=None):
+    """What gtp-run is told, for the step of which PyTorch has loss and gradients."""
+    return [f"--data={model / 'tokens.bin'}", "--token-bits=16", f"--labels={model / labels}",
+            f"--weights={weights or model / 'weights.safetensors'}", "--seed=3"]
+
+
+def compare_with_torch(step, grads, reference, trained=lambda name: True):
+    """Holds a step's metrics and its dumped gradients, those of parameters that are `trained`,
+    against a reference file; a text for the table, and the gradients expected."""
+    expected = read_safetensors(reference)
+    loss = expected.pop("loss")[1][0]
+    if not abs(step["loss"] - loss) <= 1e-4 * abs(loss):
+        raise Failed(f"loss {step['loss']}, expected {loss}")
+    expected = {name: tensor for name, tensor in expected.items() if trained(name)}
+    worst, name = compare_tensors(read_safetensors(grads), expected, 1e-4)
+    return f"loss {step['loss']:.6f} (torch {loss:.6f}), worst gradient {worst:.1e} {name}", expected
 
 
 def read_safetensors(path):

@@ -3,7 +3,6 @@
 beside a training that must not notice it."""
 import array
 import json
-import math
 import random
 
 import gtp
@@ -13,13 +12,9 @@ from mesh_equality import FAMILIES, MESHES, MODELS, VOCABULARY
 BATCH, SEQUENCE = 12, 8
 
 
-def ranks(mesh):
-    return math.prod(int(axis.split("=")[1]) for axis in mesh.split(","))
-
-
 def torch_parity(tools, model, mesh):
     plan = tools.compile(model / "config.json", f"--mesh={mesh}", f"--seq={SEQUENCE}",
-                         f"--micro-batch={BATCH // ranks(mesh) // 2}", f"--global-batch={BATCH}",
+                         f"--micro-batch={BATCH // gtp.ranks(mesh) // 2}", f"--global-batch={BATCH}",
                          *gtp.reference_options(model))
     line, = tools.run(plan, f"--eval-data={model / 'tokens.bin'}", "--token-bits=16",
                       f"--eval-labels={model / 'labels.bin'}",
@@ -181,18 +176,17 @@ def sequence_mean(tools, report, model):
 
 
 def body(tools, report, arguments):
-    for model in sorted((gtp.HERE / "Inputs" / "torch").iterdir()):
+    for model in gtp.torch_models():
         for mesh in ("gtp=1", "gtp=3", "dp=2,gtp=3"):
             report.case(f"PyTorch: {model.name} {mesh}", lambda: torch_parity(tools, model, mesh))
     text = Text(tools.scratch)
     configs = {}
     for name, fields in {**MODELS, **FAMILIES}.items():
-        configs[name] = tools.scratch / f"{name}.json"
-        configs[name].write_text(json.dumps(fields))
+        configs[name] = tools.config(name, fields)
         mesh_cases(tools, report, text, name, configs[name],
                    MESHES if name == "llama-tied" else [(2, 3)])
     unnoticed(tools, report, text, configs["llama"])
-    sequence_mean(tools, report, gtp.HERE / "Inputs" / "torch" / "llama-untied")
+    sequence_mean(tools, report, gtp.TORCH / "llama-untied")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 """Every mesh against one rank: gradients of the first step (SGD, no clipping), and
 the losses of 20 AdamW steps; odd sizes, microbatches, masked labels."""
 import array
-import json
 import random
 
 import gtp
@@ -94,9 +93,7 @@ class Grid:
         tools = self.tools
         model, _, loss = model.partition("/")
         base, decided = VARIANTS.get(model, (model, []))
-        config = tools.scratch / f"{base}.json"
-        config.write_text(json.dumps((MODELS | FAMILIES)[base]))
-        plan = tools.compile(config, f"--mesh=dp={dp},gtp={degree}", f"--seq={SEQUENCE}",
+        plan = tools.compile(tools.config(base, (MODELS | FAMILIES)[base]), f"--mesh=dp={dp},gtp={degree}", f"--seq={SEQUENCE}",
                              f"--micro-batch={BATCH // (dp * degree * microbatches)}",
                              f"--global-batch={BATCH}", f"--optimizer={optimizer}",
                              f"--loss={loss or 'token-mean'}", *decided)

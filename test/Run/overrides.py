@@ -17,7 +17,7 @@ FROZEN = {
     "one of q, k and v": ("qwen3", r"layers\.0\.self_attn\.k_proj|k_norm"),
     "biases and layer norms": ("gpt2", r"bias$|ln_"),
 }
-MESHES = [("gtp=1", 1), ("gtp=3", 3), ("dp=2,gtp=2", 4)]
+MESHES = ["gtp=1", "gtp=3", "dp=2,gtp=2"]
 BATCH = 12
 CONFIG = dict(model_type="qwen3", vocab_size=257, hidden_size=77, intermediate_size=113,
               num_hidden_layers=3, num_attention_heads=7, num_key_value_heads=1, head_dim=4,
@@ -44,38 +44,34 @@ class Model:
 
     def __init__(self, tools, name, pattern):
         self.tools, self.pattern = tools, pattern
-        self.folder = gtp.HERE / "Inputs" / "torch" / name
+        self.folder = gtp.TORCH / name
 
     def frozen(self, name):
         return re.search(self.pattern, name) is not None
 
-    def run(self, mesh, ranks, optimizer, *options):
+    def run(self, mesh, optimizer, *options):
         plan = self.tools.compile(self.folder / "config.json", f"--mesh={mesh}", "--seq=8",
-                                  f"--micro-batch={BATCH // ranks}", f"--global-batch={BATCH}",
+                                  f"--micro-batch={BATCH // gtp.ranks(mesh)}", f"--global-batch={BATCH}",
                                   f"--optimizer={optimizer}", f"--freeze={self.pattern}")
-        return self.tools.run(plan, f"--data={self.folder / 'tokens.bin'}", "--token-bits=16",
-                              f"--labels={self.folder / 'labels.bin'}",
-                              f"--weights={self.folder / 'weights.safetensors'}", "--seed=3", *options)
+        return self.tools.run(plan, *gtp.reference_data(self.folder), *options)
 
-    def parity(self, mesh, ranks):
+    def parity(self, mesh):
         grads = self.tools.scratch / "grads.safetensors"
-        metrics = self.run(mesh, ranks, "sgd", "--steps=1", f"--dump-grads={grads}")
-        reference = gtp.read_safetensors(self.folder / "reference.safetensors")
-        loss = reference.pop("loss")[1][0]
-        if abs(metrics[0]["loss"] - loss) > 1e-4 * abs(loss):
-            raise gtp.Failed(f"loss {metrics[0]['loss']}, expected {loss}")
-        expected = {k: v for k, v in reference.items() if not self.frozen(k)}
-        if not 0 < len(expected) < len(reference):
-            raise gtp.Failed(f"{len(expected)} of {len(reference)} tensors are trained")
-        worst, name = gtp.compare_tensors(gtp.read_safetensors(grads), expected, 1e-4)
+        metrics = self.run(mesh, "sgd", "--steps=1", f"--dump-grads={grads}")
+        reference = self.folder / "reference.safetensors"
+        text, expected = gtp.compare_with_torch(metrics[0], grads, reference,
+                                                lambda name: not self.frozen(name))
+        tensors = len(gtp.read_safetensors(reference)) - 1 # and the loss
+        if not 0 < len(expected) < tensors:
+            raise gtp.Failed(f"{len(expected)} of {tensors} tensors are trained")
         norm = sum(gtp.norm(values) ** 2 for _, values in expected.values()) ** 0.5
         if abs(metrics[0]["grad_norm"] / norm - 1) > 1e-4:
             raise gtp.Failed(f"norm {metrics[0]['grad_norm']}, expected {norm} of what is trained")
-        return f"{len(expected)} of {len(reference)} trained, worst {worst:.1e} {name}"
+        return f"{len(expected)} of {tensors} trained, {text}"
 
-    def unchanged(self, mesh, ranks):
+    def unchanged(self, mesh):
         dump = self.tools.scratch / "weights.safetensors"
-        self.run(mesh, ranks, "adamw", "--steps=3", "--weight-decay=0.1", "--lr=1e-2",
+        self.run(mesh, "adamw", "--steps=3", "--weight-decay=0.1", "--lr=1e-2",
                  f"--dump-weights={dump}")
         before = gtp.read_safetensors(self.folder / "weights.safetensors")
         after = gtp.read_safetensors(dump)
@@ -116,18 +112,18 @@ class Bits:
         self.data = data
         self.expected = {}
 
-    def measure(self, mesh, ranks, options):
+    def measure(self, mesh, options):
         dump = self.tools.scratch / "bits.safetensors"
         plan = self.tools.compile(self.config, f"--mesh={mesh}", "--seq=8", "--micro-batch=1",
-                                  f"--global-batch={2 * ranks}", *options)
+                                  f"--global-batch={2 * gtp.ranks(mesh)}", *options)
         metrics = self.tools.run(plan, f"--data={self.data}", "--steps=3", "--lr=1e-2",
                                  f"--dump-weights={dump}")
         return [(m["loss"], m["grad_norm"]) for m in metrics], dump.read_bytes()
 
-    def same(self, mesh, ranks, options):
+    def same(self, mesh, options):
         if mesh not in self.expected:
-            self.expected[mesh] = self.measure(mesh, ranks, [])
-        expected, found = self.expected[mesh], self.measure(mesh, ranks, options)
+            self.expected[mesh] = self.measure(mesh, [])
+        expected, found = self.expected[mesh], self.measure(mesh, options)
         if len(found[0]) != 3 or found[0] != expected[0]:
             raise gtp.Failed(f"losses and norms {found[0]}, expected {expected[0]}")
         if found[1] != expected[1]:
@@ -138,25 +134,23 @@ class Bits:
 def body(tools, report, arguments):
     for name, (model, pattern) in FROZEN.items():
         frozen = Model(tools, model, pattern)
-        for mesh, ranks in MESHES:
-            report.case(f"{model} {mesh}, {name}", lambda: frozen.parity(mesh, ranks))
-        report.case(f"{model} {mesh}, {name}: weights", lambda: frozen.unchanged(mesh, ranks))
+        for mesh in MESHES:
+            report.case(f"{model} {mesh}, {name}", lambda: frozen.parity(mesh))
+        report.case(f"{model} {mesh}, {name}: weights", lambda: frozen.unchanged(mesh))
 
-    config = tools.scratch / "config.json"
-    config.write_text(json.dumps(CONFIG))
+    config = tools.config("config", CONFIG)
     report.case("no moments of a frozen weight in f32", lambda: memory(tools, config, "f32", 2))
     report.case("no moments, no master in bf16", lambda: memory(tools, config, "bf16", 3))
 
     bits = Bits(tools, config)
-    for mesh, ranks in [("gtp=3", 3), ("dp=2,gtp=2", 4)]:
+    for mesh in MESHES[1:]:
         for name, options in SWITCHES.items():
-            report.case(f"{mesh} {name}", lambda: bits.same(mesh, ranks, options))
+            report.case(f"{mesh} {name}", lambda: bits.same(mesh, options))
     for name, pins in PINS.items():
-        path = tools.scratch / f"{name}.json"
-        path.write_text(json.dumps(pins))
+        path = tools.config(name, pins)
         for switch in ([], ["--no-prefetch"], ["--sync"], ["--prefetch-distance=2"]):
             report.case(f"gtp=3 pins: {name} {''.join(switch)}",
-                        lambda: bits.same("gtp=3", 3, [f"--overrides={path}", *switch]))
+                        lambda: bits.same("gtp=3", [f"--overrides={path}", *switch]))
 
 
 if __name__ == "__main__":

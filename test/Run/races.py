@@ -2,7 +2,6 @@
 """Each wait of small plans that the checker needs, removed: ThreadSanitizer must fire,
 with no jitter. --bin has gtp-opt, --tsan-bin gtp-run and gtp-plan-mutate built with
 ThreadSanitizer."""
-import json
 import os
 import pathlib
 import subprocess
@@ -27,10 +26,8 @@ class Races:
 
     def __init__(self, tools, tsan, name):
         config, *options = PLANS[name]
-        path = tools.scratch / "config.json"
-        path.write_text(json.dumps(config))
         self.tsan = tsan
-        self.plan = tools.compile(path, *options, "--seq=8", "--clip-norm=1")
+        self.plan = tools.compile(tools.config(name, config), *options, "--seq=8", "--clip-norm=1")
         self.mutant = tools.scratch / "mutant.gtpplan"
         self.data = tools.scratch / "data.bin"
         self.data.write_bytes(bytes((i * i // 7 + i) % 251 for i in range(4000)))

@@ -27,8 +27,7 @@ LAYER_SHARE = 0.2
 
 
 def emit(tools, name, config, options, kind):
-    source = tools.scratch / f"{name}.json"
-    source.write_text(json.dumps(config))
+    source = tools.config(name, config)
     output = tools.scratch / f"{name}.{kind}"
     tools.call("gtp-opt", source, *options, f"--emit={kind}", "-o", output)
     return output

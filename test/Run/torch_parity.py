@@ -22,38 +22,28 @@ def without_prefix(tools, model):
     return path
 
 
-def parity(tools, model, mesh, ranks, weights=None, loss="token-mean"):
+def parity(tools, model, mesh, weights=None, loss="token-mean"):
     labels, reference = FILES[loss]
     plan = tools.compile(model / "config.json", f"--mesh={mesh}", "--seq=8",
-                         f"--micro-batch={BATCH // ranks}", f"--global-batch={BATCH}",
+                         f"--micro-batch={BATCH // gtp.ranks(mesh)}", f"--global-batch={BATCH}",
                          "--optimizer=sgd", f"--loss={loss}",
                          *gtp.reference_options(model))
     grads = tools.scratch / "grads.safetensors"
-    metrics = tools.run(plan, f"--data={model / 'tokens.bin'}", "--token-bits=16",
-                        f"--labels={model / labels}",
-                        f"--weights={weights or model / 'weights.safetensors'}", "--steps=1", "--seed=3",
+    metrics = tools.run(plan, *gtp.reference_data(model, labels, weights), "--steps=1",
                         f"--dump-grads={grads}")
-    expected = gtp.read_safetensors(model / reference)
-    loss = expected.pop("loss")[1][0]
-    if abs(metrics[0]["loss"] - loss) > 1e-4 * abs(loss):
-        raise gtp.Failed(f"loss {metrics[0]['loss']}, expected {loss}")
-    worst, name = gtp.compare_tensors(gtp.read_safetensors(grads), expected, 1e-4)
-    return f"loss {metrics[0]['loss']:.6f} (torch {loss:.6f}), worst gradient {worst:.1e} {name}"
+    return gtp.compare_with_torch(metrics[0], grads, model / reference)[0]
 
 
 def body(tools, report, arguments):
-    for model in sorted((gtp.HERE / "Inputs" / "torch").iterdir()):
+    for model in gtp.torch_models():
         for mesh in MESHES:
-            ranks = 1
-            for axis in mesh.split(","):
-                ranks *= int(axis.split("=")[1])
-            report.case(f"{model.name} {mesh}", lambda: parity(tools, model, mesh, ranks))
+            report.case(f"{model.name} {mesh}", lambda: parity(tools, model, mesh))
             if (model / FILES["sequence-mean"][1]).exists():
                 report.case(f"{model.name} {mesh} sequence-mean",
-                            lambda: parity(tools, model, mesh, ranks, loss="sequence-mean"))
-    gpt2 = gtp.HERE / "Inputs" / "torch" / "gpt2"
+                            lambda: parity(tools, model, mesh, loss="sequence-mean"))
+    gpt2 = gtp.TORCH / "gpt2"
     report.case("gpt2 gtp=3, names without transformer.",
-                lambda: parity(tools, gpt2, "gtp=3", 3, without_prefix(tools, gpt2)))
+                lambda: parity(tools, gpt2, "gtp=3", without_prefix(tools, gpt2)))
 
 
 if __name__ == "__main__":

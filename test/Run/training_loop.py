@@ -74,8 +74,7 @@ def read_scalars(event):
 class Suite:
     def __init__(self, tools):
         self.tools = tools
-        config = self.path("config.json")
-        config.write_text(json.dumps(CONFIG))
+        config = tools.config("config", CONFIG)
         self.plan = tools.compile(config, "--mesh=dp=2,gtp=2", f"--seq={SEQUENCE}",
                                   "--global-batch=8", "--clip-norm=1")
         self.random = random.Random(7)

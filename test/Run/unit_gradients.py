@@ -10,8 +10,7 @@ from mesh_equality import BATCH, MESHES, MODELS, SEQUENCE
 
 
 def norm(tools, model, dp, degree):
-    config = tools.scratch / f"{model}.json"
-    config.write_text(json.dumps(MODELS[model]))
+    config = tools.config(model, MODELS[model])
     stats = tools.scratch / "stats.json"
     flags = [f"--mesh=dp={dp},gtp={degree}", f"--seq={SEQUENCE}", "--dtype=f32",
              f"--micro-batch={BATCH // (dp * degree)}", f"--global-batch={BATCH}", "--optimizer=sgd"]
