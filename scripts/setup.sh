@@ -13,9 +13,9 @@ packages=(
   libgtest-dev
 )
 
-# What a machine lacks of the list.
+# What a machine lacks of the list. dpkg-query fails when it has never heard of a package.
 missing() {
-  dpkg-query -W -f='${Package} ${db:Status-Abbrev}\n' "${packages[@]}" 2>/dev/null |
+  { dpkg-query -W -f='${Package} ${db:Status-Abbrev}\n' "${packages[@]}" 2>/dev/null || true; } |
     awk '$2 == "ii" { print $1 }' | sort -u > "$installed"
   printf '%s\n' "${packages[@]}" | sort -u | comm -23 - "$installed"
 }
