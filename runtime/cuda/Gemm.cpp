@@ -26,6 +26,14 @@ static cudaDataType_t dataType(pb::DType type) {
   return type == pb::BF16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
+Status gtp::rt::cuda::checkProductWorkspace(uint64_t bytes) {
+  if (bytes <= kMostWorkspace)
+    return Status::ok();
+  return Status::error("it needs a workspace of " + std::to_string(bytes) +
+                       " bytes; products get " +
+                       std::to_string(kMostWorkspace));
+}
+
 /// cuBLASLt is column-major: what is row-major [R, C] here is C x R there, and
 /// d = a b becomes d^T = b^T a^T.
 static Status makeLayout(cublasLtMatrixLayout_t &layout,
@@ -117,10 +125,7 @@ StatusOr<Gemm::Choice> Gemm::build(const ProductAlgorithm &attributes) const {
   GTP_CUDA(cublasLtMatmulAlgoCheck(context.blas(), description, first, second,
                                    result, result, &choice.algorithm, &found));
   choice.workspaceBytes = found.workspaceSize;
-  if (choice.workspaceBytes > kMostWorkspace)
-    return Status::error(
-        "it needs a workspace of " + std::to_string(choice.workspaceBytes) +
-        " bytes; products get " + std::to_string(kMostWorkspace));
+  GTP_RETURN_IF_ERROR(checkProductWorkspace(choice.workspaceBytes));
   return choice;
 }
 

@@ -10,6 +10,9 @@
 
 namespace gtp::rt::cuda {
 
+/// Fails for a product that needs more workspace than products get.
+Status checkProductWorkspace(uint64_t bytes);
+
 /// d = a b (+ d), row-major, in float32 without TF32 or with bf16 operands and
 /// float32 sums. Its algorithm is one of those that sum in one fixed order, so
 /// that equal calls give equal bits; calls of one shape share it.

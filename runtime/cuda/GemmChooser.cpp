@@ -112,8 +112,7 @@ static StatusOr<TuningCache> complete(const Context &context,
   return used;
 }
 
-/// Saves what this process was given a file for.
-static Status save(const TuningCache &cache, size_t before) {
+Status gtp::rt::cuda::saveMeasured(const TuningCache &cache, size_t before) {
   if (cache.path().empty() || cache.size() == before)
     return Status::ok();
   Status saved = cache.save();
@@ -180,7 +179,7 @@ Status gtp::rt::cuda::chooseAlgorithms(Context &context,
         return Status::error("no rank has measured the product " + text);
       GTP_RETURN_IF_ERROR(use(*gemm, *tuned));
     }
-    GTP_RETURN_IF_ERROR(save(*options.tuningCache, before));
+    GTP_RETURN_IF_ERROR(saveMeasured(*options.tuningCache, before));
   }
   for (const auto &[text, gemm] : context.products)
     context.needWorkspace(gemm->choice().workspaceBytes);

@@ -18,6 +18,9 @@ namespace gtp::rt::cuda {
 Status chooseAlgorithms(Context &context, const BackendOptions &options,
                         const CudaPlace &place);
 
+/// Saves a cache of a file, if it has grown since it had `before` entries.
+Status saveMeasured(const TuningCache &cache, size_t before);
+
 /// Where this process's measurements hold.
 StatusOr<TuningPlatform> tuningPlatform(int device);
 

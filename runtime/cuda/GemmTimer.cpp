@@ -92,6 +92,16 @@ private:
 
 } // namespace
 
+Status gtp::rt::cuda::checkTimerMemory(uint64_t bytes, uint64_t free) {
+  if (bytes <= free)
+    return Status::ok();
+  return Status::error(
+      "measuring the algorithms of matrix products takes " +
+      std::to_string(bytes) + " bytes of GPU memory, and the GPU has " +
+      std::to_string(free) +
+      " free; --tuning-cache=off takes the library's first choice");
+}
+
 Timer::~Timer() {
   if (stream)
     cudaStreamSynchronize(stream);
@@ -121,12 +131,7 @@ Status Timer::start(const std::vector<const Gemm *> &products) {
   const uint64_t bytes = inputBytes + resultBytes + workspaceBytes;
   size_t free = 0, total = 0;
   GTP_CUDA(cudaMemGetInfo(&free, &total));
-  if (bytes > free)
-    return Status::error(
-        "measuring the algorithms of matrix products takes " +
-        std::to_string(bytes) + " bytes of GPU memory, and the GPU has " +
-        std::to_string(free) +
-        " free; --tuning-cache=off takes the library's first choice");
+  GTP_RETURN_IF_ERROR(checkTimerMemory(bytes, free));
   GTP_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   GTP_CUDA(cudaEventCreate(&begun));
   GTP_CUDA(cudaEventCreate(&ended));

@@ -16,6 +16,9 @@
 
 namespace gtp::rt::cuda {
 
+/// Fails unless `bytes` of operands and workspace fit the `free` of the GPU.
+Status checkTimerMemory(uint64_t bytes, uint64_t free);
+
 class GemmTimer {
 public:
   virtual ~GemmTimer() = default;

@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace gtp::rt {
 
 /// Calls run(begin, end) for pieces of [0, count), in no order and on all cores
-/// of this process, and returns when all are done. `run` must not throw.
+/// of this process, or as many of them as the machine has threads left for, and
+/// returns when all are done. `run` must not throw.
 template <typename Run>
 void inParallel(uint64_t count, uint64_t piece, const Run &run) {
   const uint64_t pieces = (count + piece - 1) / piece;
@@ -23,8 +25,12 @@ void inParallel(uint64_t count, uint64_t piece, const Run &run) {
   };
   std::vector<std::thread> helpers;
   const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  for (uint64_t i = 1; i < std::min(cores, pieces); ++i)
-    helpers.emplace_back(work);
+  try {
+    for (uint64_t i = 1; i < std::min(cores, pieces); ++i)
+      helpers.emplace_back(work);
+  } catch (const std::system_error &) {
+    // No more threads: those that there are do all of it.
+  }
   work();
   for (std::thread &helper : helpers)
     helper.join();

@@ -34,6 +34,22 @@ struct GraphReader {
   StatusOr<std::vector<std::string>> kernels(cudaGraph_t graph) const;
 };
 
+/// A stream and what is captured on it, given back however a probe ends.
+struct Captured {
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+
+  Captured() = default;
+  Captured(const Captured &) = delete;
+  Captured &operator=(const Captured &) = delete;
+  ~Captured() {
+    if (graph)
+      cudaGraphDestroy(graph);
+    if (stream)
+      cudaStreamDestroy(stream);
+  }
+};
+
 } // namespace
 
 Status GraphReader::load() {
@@ -114,8 +130,9 @@ Status gtp::rt::cuda::probeTransport(ncclComm_t comm, uint32_t ranks,
   GraphReader reader;
   GTP_RETURN_IF_ERROR(reader.load());
   bytes = std::min<uint64_t>(bytes, 16 * ranks);
-  cudaStream_t stream = nullptr;
-  GTP_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  Captured captured;
+  GTP_CUDA(cudaStreamCreateWithFlags(&captured.stream, cudaStreamNonBlocking));
+  cudaStream_t stream = captured.stream;
   // The first call makes what calls need; after one of copy engines alone a
   // captured one could start before its peers are ready.
   for (int i = 0; i < 2; ++i)
@@ -124,25 +141,21 @@ Status gtp::rt::cuda::probeTransport(ncclComm_t comm, uint32_t ranks,
   GTP_CUDA(cudaStreamSynchronize(stream));
   GTP_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   Status issued = issue(comm, ranks, me, transport, memory, bytes, stream);
-  cudaGraph_t graph = nullptr;
-  cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+  cudaError_t ended = cudaStreamEndCapture(stream, &captured.graph);
   GTP_RETURN_IF_ERROR(std::move(issued));
   GTP_RETURN_IF_ERROR(cuda::check(ended, "cudaStreamEndCapture"));
-  auto kernels = reader.kernels(graph);
-  cudaGraphDestroy(graph);
-  cudaStreamDestroy(stream);
-  if (!kernels.isOk())
-    return std::move(kernels).status();
-  bool taken = transport == Collective::COPY_ENGINE ? kernels->empty()
-                                                    : !kernels->empty();
-  for (const std::string &name : *kernels)
+  GTP_ASSIGN_OR_RETURN(std::vector<std::string> kernels,
+                       reader.kernels(captured.graph));
+  bool taken =
+      transport == Collective::COPY_ENGINE ? kernels.empty() : !kernels.empty();
+  for (const std::string &name : kernels)
     taken = taken && name.find("Symk") != std::string::npos;
   if (taken)
     return Status::ok();
   return Status::error("the plan's transport " +
                        Collective::Transport_Name(transport) +
                        " cannot be had: NCCL takes " +
-                       (kernels->empty() ? "copy engines" : kernels->front()) +
+                       (kernels.empty() ? "copy engines" : kernels.front()) +
                        " instead, since " + explain() +
                        "; compile with a --target whose links lack it");
 }

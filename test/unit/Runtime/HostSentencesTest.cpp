@@ -85,3 +85,17 @@ TEST(HostSentences, StagesOfTooManyElements) {
       rt::CallSite(plan.plan, *kernel, *plan::lookupKernel("add")));
   EXPECT_EQ(body.message(), "its bf16 operands are too large together");
 }
+
+/// The registry has none that the host lacks.
+TEST(HostSentences, KernelsThatItLacks) {
+  HostPlan plan;
+  uint32_t x = plan.buffer(64);
+  pb::Kernel *kernel =
+      plan.kernel(plan.region(pb::Region::ONCE), 0, "mul",
+                  std::vector<pb::Operand>(3, operand(x, pb::F32, {8})));
+  plan::KernelSpec spec = *plan::lookupKernel("mul");
+  spec.name = "of_another_backend";
+  rt::host::HostTarget target;
+  auto body = target.kernel(rt::CallSite(plan.plan, *kernel, spec));
+  EXPECT_EQ(body.message(), "the host has no implementation of it");
+}
