@@ -21,6 +21,8 @@ struct Driver {
   decltype(&cuMemUnmap) unmap = nullptr;
   decltype(&cuMemSetAccess) setAccess = nullptr;
   decltype(&cuGetErrorString) errorString = nullptr;
+  decltype(&cuDeviceGet) deviceOf = nullptr;
+  decltype(&cuDeviceGetAttribute) attribute = nullptr;
 
   Status load();
   Status check(CUresult result, const char *what) const {
@@ -56,6 +58,8 @@ Status Driver::load() {
   GTP_RETURN_IF_ERROR(findInDriver("cuMemMap", map));
   GTP_RETURN_IF_ERROR(findInDriver("cuMemUnmap", unmap));
   GTP_RETURN_IF_ERROR(findInDriver("cuMemSetAccess", setAccess));
+  GTP_RETURN_IF_ERROR(findInDriver("cuDeviceGet", deviceOf));
+  GTP_RETURN_IF_ERROR(findInDriver("cuDeviceGetAttribute", attribute));
   return findInDriver("cuGetErrorString", errorString);
 }
 
@@ -66,6 +70,17 @@ Status MappedMemory::map(int device, uint64_t bytes) {
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = device;
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  // A network card of a job on several machines reads and writes it directly.
+  CUdevice ofDriver = 0;
+  int direct = 0;
+  GTP_RETURN_IF_ERROR(
+      driver.check(driver.deviceOf(&ofDriver, device), "finding the GPU"));
+  GTP_RETURN_IF_ERROR(driver.check(
+      driver.attribute(
+          &direct, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
+          ofDriver),
+      "asking whether network cards reach device memory"));
+  properties.allocFlags.gpuDirectRDMACapable = direct != 0;
   size_t granule = 0;
   GTP_RETURN_IF_ERROR(
       driver.check(driver.granularity(&granule, &properties,

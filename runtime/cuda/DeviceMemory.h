@@ -12,7 +12,8 @@
 namespace gtp::rt::cuda {
 
 /// Device memory through the driver's virtual memory interface, which NCCL can
-/// register as a window; a multiple of 2 MiB, at an address aligned to that.
+/// register as a window, and network cards read where the GPU has that; a
+/// multiple of 2 MiB, at an address aligned to that.
 class DeviceMemory {
 public:
   virtual ~DeviceMemory() = default;

@@ -7,6 +7,7 @@
 
 #include "BackendUnderTest.h"
 #include "CudaTarget.h"
+#include "DeviceMemory.h"
 #include "Driver.h"
 #include "GemmChooser.h"
 #include "GemmTimer.h"
@@ -245,6 +246,32 @@ TEST_F(CudaSentencesOnGpu, FunctionsThatTheDriverLacks) {
   expectSays(cuda::findInDriver("cuOfNoVersion", function),
              "the GPU's driver has no cuOfNoVersion; a driver for CUDA 13 (580 "
              "or later) is needed");
+}
+
+/// Jobs on several machines need it.
+TEST_F(CudaSentencesOnGpu, MemoryIsReachedByNetworkCards) {
+  auto memory = cuda::DeviceMemory::allocate(0, 4096);
+  ASSERT_TRUE(memory.isOk()) << memory.message();
+  decltype(&cuMemRetainAllocationHandle) retain = nullptr;
+  decltype(&cuMemRelease) release = nullptr;
+  decltype(&cuMemGetAllocationPropertiesFromHandle) read = nullptr;
+  decltype(&cuDeviceGetAttribute) attribute = nullptr;
+  ASSERT_TRUE(cuda::findInDriver("cuMemRetainAllocationHandle", retain).isOk());
+  ASSERT_TRUE(cuda::findInDriver("cuMemRelease", release).isOk());
+  ASSERT_TRUE(cuda::findInDriver("cuMemGetAllocationPropertiesFromHandle", read)
+                  .isOk());
+  ASSERT_TRUE(cuda::findInDriver("cuDeviceGetAttribute", attribute).isOk());
+  CUmemGenericAllocationHandle handle = 0;
+  ASSERT_EQ(retain(&handle, (*memory)->base()), CUDA_SUCCESS);
+  CUmemAllocationProp properties = {};
+  ASSERT_EQ(read(&properties, handle), CUDA_SUCCESS);
+  release(handle);
+  int direct = 0;
+  ASSERT_EQ(
+      attribute(&direct,
+                CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 0),
+      CUDA_SUCCESS);
+  EXPECT_EQ(properties.allocFlags.gpuDirectRDMACapable != 0, direct != 0);
 }
 
 } // namespace
