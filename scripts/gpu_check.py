@@ -176,6 +176,8 @@ def faults(check, gpus):
     plans = [f"--plans={options.plans}"] if options.plans else []
     check.run("killed, stopped, another plan, too few GPUs",
               [sys.executable, TESTS / "cuda_faults.py", f"--bin={options.bin}", *plans])
+    check.run("gtp-run alone, torchrun, mpirun, srun",
+              [sys.executable, TESTS / "cuda_launch.py", f"--bin={options.bin}", *plans])
 
 
 def make_plans(options):

@@ -3,7 +3,7 @@
 #
 #   scripts/gpu_check.sh parity     kernels, models and replays against the host and PyTorch's
 #                                   numbers, on one GPU and on two; memcheck and racecheck
-#   scripts/gpu_check.sh faults     ranks that are killed or stopped, another plan on one (2 GPUs)
+#   scripts/gpu_check.sh faults     ranks that are killed or stopped, another plan on one, launchers (2 GPUs)
 #   ... --make-plans=DIR            makes the plans and stops: for a machine without gtp-opt
 #   ... --plans=DIR                 takes them from there
 #   ... --bin=DIR                   takes the programs from that folder instead of building them

@@ -10,7 +10,13 @@ namespace {
 
 /// What one launcher calls the numbers.
 struct Names {
-  const char *launcher, *rank, *size, *localRank, *localSize;
+  const char *launcher, *rank, *size, *localRank;
+  /// The job is on one machine where it is `size`, or 1 where it counts
+  /// machines.
+  const char *localSize;
+  bool countsMachines;
+  /// Without it, `rank` may be another launcher's.
+  const char *mark;
 };
 
 } // namespace
@@ -34,9 +40,9 @@ static Status readAddress(const Environment &environment, const Names &names,
                           JobPlace &place) {
   const char *address = environment("MASTER_ADDR");
   uint64_t localSize = 0;
-  const char *local = names.localSize ? environment(names.localSize) : nullptr;
+  const char *local = environment(names.localSize);
   bool oneMachine = local && parseWhole(std::string_view(local), localSize) &&
-                    localSize == place.size;
+                    localSize == (names.countsMachines ? 1 : place.size);
   if (!address && !oneMachine)
     return Status::error("MASTER_ADDR is not set; it must name the machine of "
                          "rank 0, which the other ranks connect to");
@@ -46,22 +52,31 @@ static Status readAddress(const Environment &environment, const Names &names,
     if (!parseWhole(std::string_view(port), place.port) || place.port == 0)
       return Status::error(std::string("MASTER_PORT=") + port +
                            ": expected a port, 1 to 65535");
+  // torchrun's agent listens on its port itself, and says so.
+  const char *agent = environment("TORCHELASTIC_USE_AGENT_STORE");
+  if (agent && std::string_view(agent) == "True")
+    place.port += place.port == 65535 ? -1 : 1;
   return Status::ok();
 }
 
 StatusOr<std::optional<JobPlace>>
 gtp::rt::jobPlace(const Environment &environment) {
+  // In this order: mpirun starts its daemons by srun where there is one, and
+  // its processes see the variables of both; srun's PMI sets a PMI_RANK.
   constexpr Names all[] = {
-      {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-      {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-       "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+      {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+       false, "RANK"},
+      {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+       "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", false,
+       "OMPI_COMM_WORLD_RANK"},
+      {"Hydra's mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
+       "MPI_LOCALNRANKS", false, "MPI_LOCALRANKID"},
+      // A batch script of Slurm has a SLURM_PROCID too, and is no step.
       {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
-       nullptr},
+       "SLURM_STEP_NUM_NODES", true, "SLURM_STEP_NUM_TASKS"},
   };
   for (const Names &names : all) {
-    // A batch script of Slurm has a SLURM_PROCID too, and is no step.
-    if (!environment(names.rank) ||
-        (names.localSize == nullptr && !environment(names.size)))
+    if (!environment(names.rank) || !environment(names.mark))
       continue;
     JobPlace place;
     GTP_RETURN_IF_ERROR(readNumber(environment, names, names.rank, place.rank));

@@ -1,7 +1,8 @@
 //===- JobPlace.h - Which process of a job this is ------------------------===//
 //
 // A job is a process a rank. Launchers say in the environment which rank a
-// process is: torchrun's variables, else those of Open MPI or Slurm.
+// process is: torchrun's variables, else those of Open MPI, Hydra or
+// Slurm.
 //
 //===----------------------------------------------------------------------===//
 

@@ -68,6 +68,56 @@ TEST(JobPlace, ComesFromLaunchers) {
   EXPECT_EQ((*srun)->localRank, 0u);
 }
 
+/// torchrun's agent keeps the port for its own.
+TEST(JobPlace, LeavesTheAgentItsPort) {
+  Variables variables = {
+      {"RANK", "1"},           {"WORLD_SIZE", "2"},
+      {"LOCAL_RANK", "1"},     {"MASTER_ADDR", "node7"},
+      {"MASTER_PORT", "1234"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  EXPECT_EQ((*placeOf(variables))->port, 1235);
+  variables["MASTER_PORT"] = "65535";
+  EXPECT_EQ((*placeOf(variables))->port, 65534);
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  EXPECT_EQ((*placeOf(variables))->port, 65535);
+}
+
+TEST(JobPlace, ComesFromHydra) {
+  Variables variables = {{"PMI_RANK", "1"},
+                         {"PMI_SIZE", "2"},
+                         {"MPI_LOCALRANKID", "1"},
+                         {"MPI_LOCALNRANKS", "2"}};
+  // Of the daemon that Slurm has started.
+  variables.insert({{"SLURM_PROCID", "0"},
+                    {"SLURM_STEP_NUM_TASKS", "3"},
+                    {"SLURM_LOCALID", "0"}});
+  auto mpirun = placeOf(variables);
+  ASSERT_TRUE(mpirun.isOk() && *mpirun) << mpirun.message();
+  EXPECT_EQ((*mpirun)->rank, 1u);
+  EXPECT_EQ((*mpirun)->size, 2u);
+  EXPECT_EQ((*mpirun)->localRank, 1u);
+  EXPECT_EQ((*mpirun)->address, "127.0.0.1");
+}
+
+TEST(JobPlace, ComesFromStepsOfOneMachine) {
+  Variables step = {{"SLURM_PROCID", "1"},
+                    {"SLURM_STEP_NUM_TASKS", "2"},
+                    {"SLURM_LOCALID", "1"},
+                    {"SLURM_STEP_NUM_NODES", "1"},
+                    {"PMI_RANK", "1"}};
+  auto one = placeOf(step);
+  ASSERT_TRUE(one.isOk() && *one) << one.message();
+  EXPECT_EQ((*one)->rank, 1u);
+  EXPECT_EQ((*one)->localRank, 1u);
+  EXPECT_EQ((*one)->address, "127.0.0.1");
+  step["SLURM_STEP_NUM_NODES"] = "2";
+  EXPECT_EQ(placeOf(step).message(),
+            "MASTER_ADDR is not set; it must name the machine of rank 0, which "
+            "the other ranks connect to");
+  // An interactive shell is a step of one task.
+  step["SLURM_STEP_NUM_TASKS"] = "1";
+  EXPECT_FALSE(*placeOf(step));
+}
+
 TEST(JobPlace, NamesWhatIsMissing) {
   EXPECT_EQ(placeOf({{"RANK", "0"}}).message(),
             "RANK is set, as torchrun does, but WORLD_SIZE is not; set all of "
