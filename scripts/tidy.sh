@@ -24,7 +24,7 @@ for argument in "$@"; do
   esac
 done
 for tool in clang-tidy-22 run-clang-tidy-22; do
-  command -v $tool >/dev/null || fail "no $tool; scripts/setup.sh installs it (package clang-tidy-22)"
+  command -v $tool >/dev/null || fail "no $tool; Debian has it in the package clang-tidy-22"
 done
 [ -f "$build/compile_commands.json" ] ||
   fail "$build has no compile_commands.json; build it first, or name another directory with --build=DIR"

@@ -115,9 +115,9 @@ std::vector<const FieldDescriptor *> gtp::setFields(const Message &message) {
   return fields;
 }
 
-Item gtp::call(std::string callee, std::vector<std::string> arguments) {
+Item gtp::call(std::string callee, const std::vector<std::string> &arguments) {
   Item item{std::move(callee), {}};
-  for (std::string &argument : arguments)
+  for (const std::string &argument : arguments)
     item.arguments.emplace_back() += argument;
   return item;
 }

@@ -39,7 +39,7 @@ std::vector<const google::protobuf::FieldDescriptor *>
 setFields(const google::protobuf::Message &message);
 
 /// A call without slots.
-Item call(std::string callee, std::vector<std::string> arguments);
+Item call(std::string callee, const std::vector<std::string> &arguments);
 
 /// Calls of the setters of what is set in `message`, which `path` leads to:
 /// "plan.message.mutable_model()->".

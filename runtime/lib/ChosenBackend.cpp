@@ -28,7 +28,7 @@ gtp::rt::openTuningCache(const RunOptions &options, bool writes) {
 StatusOr<ChosenBackend> gtp::rt::createBackend(
     Console &console, const RunOptions &options, const plan::pb::Plan &plan,
     const Role &role, const BackendFactory &createHost, const GpuSupport *gpus,
-    std::shared_ptr<TuningCache> cache, ControlChannel *channel) {
+    const std::shared_ptr<TuningCache> &cache, ControlChannel *channel) {
   BackendOptions backendOptions;
   backendOptions.hostJitter = options.hostJitter;
   backendOptions.eager = options.eager;

@@ -29,11 +29,10 @@ struct ChosenBackend {
 
 /// Makes the backend of what `role` has this process do. `gpus` and `cache` are
 /// not used on the host; `channel` is null but in a job.
-StatusOr<ChosenBackend>
-createBackend(Console &console, const RunOptions &options,
-              const plan::pb::Plan &plan, const Role &role,
-              const BackendFactory &createHost, const GpuSupport *gpus,
-              std::shared_ptr<TuningCache> cache, ControlChannel *channel);
+StatusOr<ChosenBackend> createBackend(
+    Console &console, const RunOptions &options, const plan::pb::Plan &plan,
+    const Role &role, const BackendFactory &createHost, const GpuSupport *gpus,
+    const std::shared_ptr<TuningCache> &cache, ControlChannel *channel);
 
 } // namespace gtp::rt
 

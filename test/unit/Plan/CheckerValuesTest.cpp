@@ -387,8 +387,9 @@ TEST(Checker, FindsOtherCotangents) {
 
 /// Adds to the first region: `full` into column bands of a [4, 6] matrix, and a
 /// cast of `columns` columns from column `from` on.
-static pb::Plan bandPlan(std::vector<std::pair<uint64_t, uint64_t>> bands,
-                         uint64_t from, uint64_t columns) {
+static pb::Plan
+bandPlan(const std::vector<std::pair<uint64_t, uint64_t>> &bands, uint64_t from,
+         uint64_t columns) {
   pb::Plan plan = buildStep();
   uint32_t matrix = static_cast<uint32_t>(plan.buffers_size());
   for (int i = 0; i < 2; ++i) {

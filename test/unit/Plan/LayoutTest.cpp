@@ -19,7 +19,7 @@ pb::Mesh makeMesh(const std::vector<std::pair<std::string, uint64_t>> &axes) {
   return mesh;
 }
 
-pb::LayoutDim makeDim(std::vector<uint64_t> segments,
+pb::LayoutDim makeDim(const std::vector<uint64_t> &segments,
                       std::vector<uint32_t> compute,
                       std::vector<uint32_t> storage, uint64_t granule) {
   pb::LayoutDim dim;

@@ -96,7 +96,8 @@ int PlanBuilder::add(uint32_t stream, const std::string &source) {
 }
 
 int PlanBuilder::kernel(uint32_t stream, const std::string &name,
-                        std::vector<pb::Operand> operands, int parameter) {
+                        const std::vector<pb::Operand> &operands,
+                        int parameter) {
   int index = add(stream, name);
   pb::Kernel *kernel = last().mutable_kernel();
   kernel->set_name(string(name));

@@ -31,7 +31,7 @@ public:
   void region(pb::Region::Kind kind, uint64_t repeat);
   /// Each adds an operation to the last region and gives its index.
   int kernel(uint32_t stream, const std::string &name,
-             std::vector<pb::Operand> operands, int parameter = -1);
+             const std::vector<pb::Operand> &operands, int parameter = -1);
   int collective(uint32_t stream, pb::Collective::Kind kind,
                  uint32_t communicator, const pb::Operand &source,
                  const pb::Operand &destination, int parameter = -1);
