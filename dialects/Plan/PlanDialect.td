@@ -70,7 +70,7 @@ def Plan_CtaPolicy : Plan_Enum<"CtaPolicy", "how many thread blocks a communicat
     I32EnumCase<"Zero", 2, "zero">]>;
 def Plan_StreamKind : Plan_Enum<"StreamKind", "what runs on a stream", [
     I32EnumCase<"Compute", 0, "compute">, I32EnumCase<"Gather", 1, "gather">,
-    I32EnumCase<"Reduce", 2, "reduce">]>;
+    I32EnumCase<"Reduce", 2, "reduce">, I32EnumCase<"Copy", 3, "copy">]>;
 def Plan_ProgramKind : Plan_Enum<"ProgramKind", "what a program is for", [
     I32EnumCase<"TrainStep", 0, "train_step">, I32EnumCase<"Eval", 1, "eval">]>;
 def Plan_RegionKind : Plan_Enum<"RegionKind", "part of a step", [

@@ -228,10 +228,23 @@ void Converter::declarePlan() {
   for (const ParameterEntry &entry : parameters.entries())
     emitParameter(builder, entry, places);
   plan.communicators.emit(builder, plan.program);
-  for (auto kind : {planir::StreamKind::Compute, planir::StreamKind::Gather,
-                    planir::StreamKind::Reduce})
+  auto addStream = [&](planir::StreamKind kind) {
     StreamOp::create(builder, step.getLoc(), kind,
                      kind == planir::StreamKind::Compute ? 0 : 1);
+  };
+  // By position, as `StreamIndex` has them.
+  for (auto kind : {planir::StreamKind::Compute, planir::StreamKind::Gather,
+                    planir::StreamKind::Reduce})
+    addStream(kind);
+  bool copies = plan.program
+                    .walk([](planir::CopyOp copy) {
+                      return copy.getStream() == kCopyStream
+                                 ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+                    })
+                    .wasInterrupted();
+  if (copies)
+    addStream(planir::StreamKind::Copy);
 }
 
 void Converter::declareIo() {

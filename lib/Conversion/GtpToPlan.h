@@ -156,6 +156,13 @@ private:
                                     const plan::KernelSpec &spec);
   mlir::LogicalResult convertCollective(mlir::Operation &op,
                                         const CollectiveSpec &spec);
+  /// The rank's piece, of `shape`, of a dense value that `axes` cut, major to
+  /// minor.
+  Slot ownPiece(const Slot &whole, llvm::ArrayRef<mlir::StringAttr> axes,
+                llvm::ArrayRef<int64_t> shape) const;
+  void copyOwnShard(mlir::Location loc, const CollectiveSpec &spec,
+                    const machine::CollectivePrice &price,
+                    StepBuilder::Collective &gather);
   mlir::LogicalResult convertSlice(dist::SliceOp op);
   void convertSplit(tfm::SplitOp op);
   void convertKeepFirst(dist::KeepFirstOp op);

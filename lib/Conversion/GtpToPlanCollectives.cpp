@@ -6,6 +6,23 @@ using namespace gtp;
 using namespace gtp::planir;
 using namespace mlir;
 
+/// Copy engines move what is for others; kernels put the own shard in its place
+/// while they send it.
+static bool isInPlace(const StepBuilder::Collective &collective) {
+  return collective.kind == CollectiveKind::AllGather &&
+         collective.transport == Transport::CopyEngine;
+}
+
+/// The gather's source becomes the rank's own piece of its destination.
+void Converter::copyOwnShard(Location loc, const CollectiveSpec &spec,
+                             const machine::CollectivePrice &price,
+                             StepBuilder::Collective &gather) {
+  Slot piece = ownPiece(gather.destination, mesh.sorted(spec.axes),
+                        gather.source.view.getDims());
+  steps.copyOwnShard(loc, gather.source, piece, price.ownCopyNs);
+  gather.source = piece;
+}
+
 LogicalResult Converter::convertCollective(Operation &op,
                                            const CollectiveSpec &spec) {
   Value result = op.getResult(0);
@@ -59,6 +76,8 @@ LogicalResult Converter::convertCollective(Operation &op,
         op.getLoc(), BufferKind::Transient,
         RankedTensorType::get(bytes, IntegerType::get(op.getContext(), 8)), 0,
         sourceName(op.getLoc()));
+  if (isInPlace(out))
+    copyOwnShard(op.getLoc(), spec, *price, out);
   out.parameter = parameters.weightOf(spec.source);
   if (!out.parameter)
     out.parameter = parameters.gradientOf(result);
@@ -66,7 +85,7 @@ LogicalResult Converter::convertCollective(Operation &op,
   out.accumulation = spec.accumulation;
   out.order = spec.order == dist::Order::Ring ? planir::Order::Ring
                                               : planir::Order::Flat;
-  out.duration = price->durationNs + (spec.isGather() ? price->ownCopyNs : 0);
+  out.duration = price->durationNs;
   Value token = steps.collective(op.getLoc(), out).getToken();
   if (isa<dist::PrefetchOp>(op))
     tokens[result] = token;

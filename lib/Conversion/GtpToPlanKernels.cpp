@@ -210,27 +210,35 @@ void Converter::convertSplit(tfm::SplitOp op) {
   }
 }
 
+Slot Converter::ownPiece(const Slot &whole, ArrayRef<StringAttr> axes,
+                         ArrayRef<int64_t> shape) const {
+  ViewAttr view = whole.view;
+  // The coordinate along the axes, the last of which varies fastest, counts
+  // pieces.
+  SmallVector<int64_t> strides;
+  int64_t stride = llvm::product_of(shape) * view.getElementBytes();
+  for (StringAttr axis : llvm::reverse(axes)) {
+    strides.append({int64_t(mesh.position(axis)), stride});
+    stride *= mesh.degree(axis);
+  }
+  return {whole.buffer, ViewAttr::get(view.getContext(), view.getDtype(), shape,
+                                      view.getOffset(), /*pitch=*/0,
+                                      view.getIterationStride(), strides,
+                                      /*accumulate=*/false)};
+}
+
 LogicalResult Converter::convertSlice(dist::SliceOp op) {
   auto type = op.getResult().getType();
   Slot source = places[op.getSource()];
   if (op.getDim() != 0 || !source.view.isDense())
     return op.emitOpError("slices another dimension than the first of a dense "
                           "value, which plans do not do yet");
-  // The coordinate along the listed axes, major to minor, counts pieces.
-  SmallVector<int64_t> strides;
-  int64_t stride = Places::bytesOf(type);
-  for (Attribute attr : llvm::reverse(op.getAxes())) {
-    auto axis = cast<StringAttr>(attr);
-    strides.append({int64_t(mesh.position(axis)), stride});
-    stride *= mesh.degree(axis);
-  }
-  ViewAttr view = source.view;
-  auto piece = ViewAttr::get(op.getContext(), view.getDtype(), type.getShape(),
-                             view.getOffset(), 0, view.getIterationStride(),
-                             strides, /*accumulate=*/false);
   Slot destination = places.destination(op.getResult());
-  steps.copy(op.getLoc(), {source.buffer, piece}, destination,
-             costs.copyNs(Places::bytesOf(type)));
+  steps.copy(op.getLoc(),
+             ownPiece(source,
+                      llvm::to_vector(op.getAxes().getAsRange<StringAttr>()),
+                      type.getShape()),
+             destination, costs.copyNs(Places::bytesOf(type)));
   places.set(op.getResult(), destination);
   return success();
 }

@@ -61,7 +61,7 @@ void StepBuilder::finish(StepOpInterface step, ArrayRef<Value> also) {
   unsigned index = nextIndex++;
   indexOf[step.getToken()] = index;
   // Of the operations of one stream only the last matters.
-  std::array<Value, 3> after;
+  std::array<Value, kCopyStream + 1> after;
   auto needs = [&](Value token) {
     auto other = token.getDefiningOp<StepOpInterface>();
     if (other.getStream() == step.getStream())
@@ -105,6 +105,13 @@ void StepBuilder::finishCompute(StepOpInterface step) {
   lastCompute = step.getToken();
 }
 
+void StepBuilder::finishTransfer(StepOpInterface step) {
+  SmallVector<Value> trigger;
+  if (lastCompute)
+    trigger.push_back(lastCompute);
+  finish(step, trigger);
+}
+
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
@@ -131,14 +138,29 @@ KernelOp StepBuilder::kernel(Location loc, StringRef name,
   return op;
 }
 
+static CopyOp createCopy(OpBuilder &builder, Location loc, const Slot &source,
+                         const Slot &destination, StreamIndex stream,
+                         int64_t duration) {
+  Slot slots[] = {source, destination};
+  auto op = CopyOp::create(builder, loc, builder.getType<TokenType>(),
+                           buffersOf(slots), viewsOf(builder, slots),
+                           ValueRange(), stream);
+  op.setDuration(duration);
+  return op;
+}
+
 CopyOp StepBuilder::copy(Location loc, const Slot &source,
                          const Slot &destination, int64_t duration) {
-  Slot slots[] = {source, destination};
-  auto op =
-      CopyOp::create(builder, loc, token(), buffersOf(slots),
-                     viewsOf(builder, slots), ValueRange(), kComputeStream);
-  op.setDuration(duration);
+  CopyOp op =
+      createCopy(builder, loc, source, destination, kComputeStream, duration);
   finishCompute(op);
+  return op;
+}
+
+CopyOp StepBuilder::copyOwnShard(Location loc, const Slot &shard,
+                                 const Slot &piece, int64_t duration) {
+  CopyOp op = createCopy(builder, loc, shard, piece, kCopyStream, duration);
+  finishTransfer(op);
   return op;
 }
 
@@ -166,9 +188,6 @@ CollectiveOp StepBuilder::collective(Location loc,
       viewsOf(builder, slots), ValueRange(),
       gathers ? kGatherStream : kReduceStream);
   op.setDuration(collective.duration);
-  SmallVector<Value> trigger;
-  if (lastCompute)
-    trigger.push_back(lastCompute);
-  finish(op, trigger);
+  finishTransfer(op);
   return op;
 }

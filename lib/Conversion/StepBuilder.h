@@ -24,8 +24,13 @@ struct Slot {
   }
 };
 
-/// Streams of every plan, by position.
-enum StreamIndex : int64_t { kComputeStream, kGatherStream, kReduceStream };
+/// Streams of plans, by position; the last where a gather needs it.
+enum StreamIndex : int64_t {
+  kComputeStream,
+  kGatherStream,
+  kReduceStream,
+  kCopyStream
+};
 
 class StepBuilder {
 public:
@@ -59,6 +64,11 @@ public:
     Slot scratch; ///< null where the transport needs none
     int64_t duration;
   };
+  /// Puts the rank's own shard in its place, before a gather that reads it
+  /// there. It goes by a stream of its own, so that transfers before the gather
+  /// run meanwhile.
+  planir::CopyOp copyOwnShard(mlir::Location loc, const Slot &shard,
+                              const Slot &piece, int64_t duration);
   /// Triggered by the compute op before it.
   planir::CollectiveOp collective(mlir::Location loc,
                                   const Collective &collective);
@@ -82,6 +92,7 @@ private:
   void finish(planir::StepOpInterface step,
               llvm::ArrayRef<mlir::Value> also = {});
   void finishCompute(planir::StepOpInterface step);
+  void finishTransfer(planir::StepOpInterface step);
   mlir::Type token() { return builder.getType<planir::TokenType>(); }
 
   planir::ProgramOp program;

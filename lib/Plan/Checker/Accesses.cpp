@@ -179,10 +179,13 @@ void check::checkAliases(Context &context) {
               bBuffer.offset() + b.end <= aBuffer.offset() + a.begin ||
               disjointBands(aBuffer.offset(), a, bBuffer.offset(), b))
             continue;
-          // An all-reduce works in place.
+          // An all-reduce works in place; so does a gather that finds the
+          // rank's own piece there, which rule `structure` has checked.
           const pb::Operation &operation = *region.operations[i].operation;
           if (operation.has_collective() &&
-              operation.collective().kind() == pb::Collective::ALL_REDUCE &&
+              (operation.collective().kind() == pb::Collective::ALL_REDUCE ||
+               (operation.collective().kind() == pb::Collective::ALL_GATHER &&
+                !b.operand->rank_strides().empty())) &&
               w == o + touches.size() / 2 && a.buffer() == b.buffer() &&
               a.begin == b.begin && !a.operand->accumulate())
             continue;

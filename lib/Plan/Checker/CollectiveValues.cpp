@@ -28,7 +28,8 @@ void Interpreter::allGather(const Touch &source, const Touch &destination) {
   const OperationInfo &info = region->operations[operation];
   AxisMask axes =
       c.communicatorMask(info.operation->collective().communicator());
-  Read value = read(source);
+  bool inPlace = !source.operand->rank_strides().empty();
+  Read value = inPlace ? takeOwnPiece(source) : read(source);
   std::string gathers = "gathers " + c.bufferText(source.buffer()) +
                         " bytes [" + std::to_string(source.begin) + ", " +
                         std::to_string(source.end) + ")";
@@ -42,7 +43,7 @@ void Interpreter::allGather(const Touch &source, const Touch &destination) {
                                  ", found " + describe(value) + " cut over " +
                                  c.axesText(value.tag.cut));
     if (value.base != 0 || value.valid != shard ||
-        source.end - source.begin != shard)
+        *byteExtent(*source.operand) != shard)
       fail("weight-version",
            gathers + ", found bytes [" + std::to_string(value.base) + ", " +
                std::to_string(value.base + value.valid) + ") of the shard of " +
@@ -146,6 +147,8 @@ void Interpreter::scatterGradient(const Read &value, const Touch &source,
 
 void Interpreter::copy(const OperationInfo &info) {
   const Touch &source = info.touches[0], &destination = info.touches[1];
+  if (!destination.operand->rank_strides().empty())
+    return putOwnPiece(source, destination);
   if (!source.operand->rank_strides().empty())
     return slice(source, destination);
   Read value = read(source);

@@ -179,6 +179,7 @@ void Reader::see(const Tag &tag, uint64_t base, uint64_t bytes,
   bool value = result.content >= Content::Weight;
   switch (tag.content) {
   case Content::Undefined:
+  case Content::OwnPiece:
     if (result.defined)
       result.undefinedAt = address;
     result.defined = false;

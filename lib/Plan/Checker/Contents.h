@@ -18,6 +18,7 @@ namespace gtp::plan::check {
 
 enum class Content : uint8_t {
   Undefined,
+  OwnPiece, ///< each rank's piece of a gather to come; undefined around it
   Zero,
   Data,     ///< defined; an activation, a scalar, state
   Weight,   ///< a parameter's value
@@ -33,7 +34,8 @@ struct Tag {
   AxisMask partial = 0; ///< Data, Gradient: the sum over these is the value
   uint32_t parts = 0;   ///< Gradient, sums in Data: a list of `PartTable`
   bool scale = false;   ///< Data: the factor of every gradient
-  uint64_t id = 0;      ///< Data: equal for equal computations
+  /// Data: equal for equal computations. OwnPiece: which of the interpreter's.
+  uint64_t id = 0;
 
   bool operator==(const Tag &other) const {
     return sameButId(other) && id == other.id;

@@ -274,6 +274,7 @@ void Interpreter::fail(const char *rule, const std::string &message) {
 std::string Interpreter::describe(const Read &read) const {
   switch (read.content) {
   case Content::Undefined:
+  case Content::OwnPiece:
     return "nothing";
   case Content::Zero:
     return "zeros";

@@ -66,6 +66,12 @@ private:
   void slice(const Touch &source, const Touch &destination);
   void writeReduced(const Touch &destination, Tag tag, uint64_t valid);
 
+  // OwnPieces.cpp
+  /// Of a copy whose destination depends on the rank.
+  void putOwnPiece(const Touch &source, const Touch &destination);
+  /// What such a copy has put where a gather reads it in place.
+  Read takeOwnPiece(const Touch &source);
+
   // SumValues.cpp
   /// A read of the step's data is of one microbatch an iteration, or of all.
   void checkMicrobatch(const Touch &touch);
@@ -99,6 +105,10 @@ private:
     bool held = false; ///< nothing else was written to its bytes since
     int64_t lostTo = -1;
   };
+  struct OwnPiece {
+    const pb::Operand *destination;
+    Read value; ///< of what was copied
+  };
   struct ParameterState {
     bool updated = false;
     /// Identities of the values that its forward uses read.
@@ -115,6 +125,8 @@ private:
   /// Buffers that hold their bytes, by memory and offset.
   std::vector<std::map<uint64_t, uint32_t>> held;
   PartTable parts;
+  /// All that copies have put so far.
+  std::vector<OwnPiece> ownPieces;
   /// Identity of the use that a gradient kernel last contributed for, or of the
   /// terms that a kernel summed.
   std::map<uint64_t, uint64_t> contributedUses;

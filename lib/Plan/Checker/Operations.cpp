@@ -25,7 +25,9 @@ public:
 private:
   Status checkEvents(const pb::Operation &operation);
   Status checkBody(const pb::Operation &operation);
-  Status checkOperand(const pb::Operand &operand, bool writes);
+  /// What an operation does with an operand.
+  enum class Use { Read, Write, PutOwnPiece };
+  Status checkOperand(const pb::Operand &operand, Use use);
   Status checkKernel(const pb::Kernel &kernel);
   Status checkFast(const KernelSpec &spec);
   Status checkCollective(const pb::Collective &collective);
@@ -125,7 +127,8 @@ Status RegionOperations::checkBody(const pb::Operation &operation) {
 }
 
 /// The operand is inside its buffer in every iteration and on every rank.
-Status RegionOperations::checkOperand(const pb::Operand &operand, bool writes) {
+Status RegionOperations::checkOperand(const pb::Operand &operand, Use use) {
+  bool writes = use != Use::Read;
   if (operand.buffer() >= static_cast<uint64_t>(c.plan.buffers_size()))
     return error("names buffer " + std::to_string(operand.buffer()) +
                  ", which does not exist");
@@ -170,8 +173,10 @@ Status RegionOperations::checkOperand(const pb::Operand &operand, bool writes) {
                  " is not aligned to its type");
   if (writes && buffer.kind() == pb::Buffer::INPUT)
     return error("writes input " + c.bufferText(operand.buffer()));
-  // With either, what was written would differ by rank or iteration.
-  if (writes && (seen != 0 || operand.iteration_stride() != 0))
+  // With either, what was written would differ by rank or iteration; only a
+  // gather makes one value of the pieces of ranks.
+  if (writes && ((seen != 0 && use != Use::PutOwnPiece) ||
+                 operand.iteration_stride() != 0))
     return unsupported("writes with a stride over ranks or iterations, which "
                        "is not supported yet");
   return Status::ok();
@@ -191,8 +196,9 @@ Status RegionOperations::checkKernel(const pb::Kernel &kernel) {
   bool aboutParameter = false;
   for (size_t i = 0; i < count; ++i) {
     const OperandSpec *operand = operandSpec(*spec, i, count);
-    GTP_RETURN_IF_ERROR(checkOperand(kernel.operands(static_cast<int>(i)),
-                                     operand->access != Access::Read));
+    GTP_RETURN_IF_ERROR(
+        checkOperand(kernel.operands(static_cast<int>(i)),
+                     operand->access == Access::Read ? Use::Read : Use::Write));
     switch (operand->role) {
     case Role::Weight:
     case Role::Gradient:
@@ -258,7 +264,7 @@ Status RegionOperations::checkCollective(const pb::Collective &collective) {
                                   collective.destinations(i)));
   if (collective.has_scratch()) {
     const pb::Operand &scratch = collective.scratch();
-    GTP_RETURN_IF_ERROR(checkOperand(scratch, true));
+    GTP_RETURN_IF_ERROR(checkOperand(scratch, Use::Write));
     if (scratch.dtype() != pb::U8 || !isDense(scratch) || scratch.accumulate())
       return error("its scratch is " + describe(scratch) +
                    ", expected dense bytes");
@@ -291,12 +297,12 @@ Status RegionOperations::checkPair(const pb::Collective &collective,
                                    const pb::Operand &source,
                                    const pb::Operand &destination) {
   bool gather = collective.kind() == pb::Collective::ALL_GATHER;
-  GTP_RETURN_IF_ERROR(checkOperand(source, false));
-  GTP_RETURN_IF_ERROR(checkOperand(destination, true));
+  GTP_RETURN_IF_ERROR(checkOperand(source, Use::Read));
+  GTP_RETURN_IF_ERROR(checkOperand(destination, Use::Write));
   if (!isDense(source) || !isDense(destination))
     return error("operands of a collective must be dense");
-  if (!source.rank_strides().empty())
-    return unsupported("a collective's source with a stride over ranks is not "
+  if (!gather && !source.rank_strides().empty())
+    return unsupported("a reduction's source with a stride over ranks is not "
                        "supported yet");
   if (source.accumulate() || (gather && destination.accumulate()))
     return error("only the destination of a reduction may accumulate");
@@ -336,12 +342,25 @@ Status RegionOperations::checkPair(const pb::Collective &collective,
                  describe(destination) + " in a group of " +
                  std::to_string(ranks) +
                  ": the destination's elements must be " + rule);
-  return Status::ok();
+  if (source.rank_strides().empty())
+    return Status::ok();
+  return checkInPlace(
+      c.plan, c.plan.communicators(static_cast<int>(collective.communicator())),
+      source, destination);
 }
 
 Status RegionOperations::checkCopy(const pb::Copy &copy) {
-  GTP_RETURN_IF_ERROR(checkOperand(copy.source(), false));
-  GTP_RETURN_IF_ERROR(checkOperand(copy.destination(), true));
+  bool putsOwnPiece = !copy.destination().rank_strides().empty();
+  GTP_RETURN_IF_ERROR(checkOperand(copy.source(), Use::Read));
+  GTP_RETURN_IF_ERROR(checkOperand(
+      copy.destination(), putsOwnPiece ? Use::PutOwnPiece : Use::Write));
+  if (putsOwnPiece &&
+      (!isDense(copy.destination()) || !isDense(copy.source()) ||
+       !copy.source().rank_strides().empty()))
+    return unsupported("copies to the rank's own piece of " +
+                       c.bufferText(copy.destination().buffer()) +
+                       " what is not dense or depends on the rank too, which "
+                       "is not supported yet");
   if (copy.source().accumulate() || copy.destination().accumulate())
     return error("a copy cannot accumulate");
   if (copy.source().dtype() != copy.destination().dtype() ||
@@ -354,7 +373,7 @@ Status RegionOperations::checkCopy(const pb::Copy &copy) {
 }
 
 Status RegionOperations::checkFill(const pb::Fill &fill) {
-  GTP_RETURN_IF_ERROR(checkOperand(fill.destination(), true));
+  GTP_RETURN_IF_ERROR(checkOperand(fill.destination(), Use::Write));
   if (fill.destination().accumulate() || !isDense(fill.destination()))
     return error("the destination of a fill must be dense and cannot "
                  "accumulate");

@@ -25,6 +25,10 @@ void checkOperations(Context &context);
 
 /// Rule `transport`, of a collective whose operands have been checked.
 Status checkTransport(const Context &context, const pb::Collective &collective);
+/// That a gather's source that depends on the rank is its own piece of the
+/// destination. Both operands are legal by themselves.
+Status checkInPlace(const pb::Plan &plan, const pb::Communicator &communicator,
+                    const pb::Operand &source, const pb::Operand &destination);
 
 } // namespace gtp::plan::check
 
