@@ -19,13 +19,9 @@ public:
   /// Says where the arena is; all ranks must call it. Makes windows of it, and
   /// fails where a transport of the plan cannot be had, and says why.
   virtual Status setArena(std::byte *arena, uint64_t bytes) = 0;
-  /// Whether the collective first puts what the rank has itself in its place,
-  /// which another stream may do while the transfers before it run.
-  virtual bool copiesOwnShard(const Operation &operation) const = 0;
-  /// Puts the operation on the stream, and the copy of the own shard on
-  /// `beside` if there is one; may be captured.
+  /// Puts the operation on the stream; may be captured.
   virtual Status run(const Operation &operation, const Argument *arguments,
-                     cudaStream_t stream, cudaStream_t beside) = 0;
+                     cudaStream_t stream) = 0;
   /// An error that came up while collectives ran, if any.
   virtual Status health() = 0;
 };

@@ -30,11 +30,9 @@ Issuer::~Issuer() {
   for (const std::vector<cudaEvent_t> *list : {&events, &joinEvents})
     for (cudaEvent_t event : *list)
       cudaEventDestroy(event);
-  for (cudaEvent_t event : {forkEvent, startEvent, doneEvent, copiesEvent})
+  for (cudaEvent_t event : {forkEvent, startEvent, doneEvent})
     if (event)
       cudaEventDestroy(event);
-  if (copies)
-    cudaStreamDestroy(copies);
   if (progress)
     cudaFreeHost(progress);
 }
@@ -74,15 +72,6 @@ Status Issuer::create() {
     GTP_RETURN_IF_ERROR(makeEvent(event));
     joinEvents.push_back(event);
   }
-  if (collectives)
-    findOwnCopies();
-  if (!ownCopies.empty()) {
-    int priority = 0;
-    GTP_CUDA(cudaStreamGetPriority(context.stream(gatherStream), &priority));
-    GTP_CUDA(
-        cudaStreamCreateWithPriority(&copies, cudaStreamNonBlocking, priority));
-    GTP_RETURN_IF_ERROR(makeEvent(copiesEvent));
-  }
   GTP_RETURN_IF_ERROR(makeEvent(forkEvent));
   GTP_RETURN_IF_ERROR(makeEvent(startEvent, /*isTimed=*/true));
   GTP_RETURN_IF_ERROR(makeEvent(doneEvent, /*isTimed=*/true));
@@ -94,50 +83,8 @@ Status Issuer::create() {
   return Status::ok();
 }
 
-/// Whether any buffer of `other` shares addresses with that of `place`.
-static bool overlaps(const Code &code, const Place &place,
-                     const Operation &other) {
-  const Code::Buffer &mine = code.buffers[place.buffer];
-  for (const Place &theirs : other.places) {
-    const Code::Buffer &buffer = code.buffers[theirs.buffer];
-    if (mine.offset < buffer.offset + buffer.bytes &&
-        buffer.offset < mine.offset + mine.bytes)
-      return true;
-  }
-  return false;
-}
-
-/// What orders a gather behind the operations of other streams are waits of it
-/// or of operations before it on its stream; behind those of its own stream,
-/// their events.
-void Issuer::findOwnCopies() {
-  for (const Program &program : code.programs)
-    for (const Region &region : program.regions)
-      for (size_t i = 0; i < region.operations.size(); ++i) {
-        const Operation &gather = region.operations[i];
-        if (!gather.isCollective() || !collectives->copiesOwnShard(gather))
-          continue;
-        if (ownCopies.empty())
-          gatherStream = gather.stream;
-        const size_t members = gather.collective.counts.size();
-        const Operation *before = nullptr;
-        for (size_t j = i; j-- > 0 && !before;) {
-          const Operation &other = region.operations[j];
-          for (size_t m = 0; m < members && other.stream == gather.stream; ++m)
-            if (overlaps(code, gather.places[members + m], other))
-              before = &other;
-        }
-        if (gather.stream != gatherStream ||
-            (before && (!before->eventPlus1 || before->when != gather.when)))
-          continue;
-        ownCopies[&gather] = before ? before->eventPlus1 : 0;
-      }
-}
-
 Status Issuer::fork() {
   GTP_CUDA(cudaEventRecord(forkEvent, firstStream()));
-  if (copies)
-    GTP_CUDA(cudaStreamWaitEvent(copies, forkEvent, 0));
   for (size_t i = 1; i < code.streams.size(); ++i)
     GTP_CUDA(
         cudaStreamWaitEvent(context.stream(code.streams[i]), forkEvent, 0));
@@ -145,10 +92,6 @@ Status Issuer::fork() {
 }
 
 Status Issuer::join() {
-  if (copies) {
-    GTP_CUDA(cudaEventRecord(copiesEvent, copies));
-    GTP_CUDA(cudaStreamWaitEvent(firstStream(), copiesEvent, 0));
-  }
   for (size_t i = 1; i < code.streams.size(); ++i) {
     GTP_CUDA(cudaEventRecord(joinEvents[i], context.stream(code.streams[i])));
     GTP_CUDA(cudaStreamWaitEvent(firstStream(), joinEvents[i], 0));
@@ -158,21 +101,13 @@ Status Issuer::join() {
 
 Status Issuer::runBody(const Stretch &stretch, const Operation &operation) {
   cudaStream_t stream = context.stream(operation.stream);
+  if (stretch.collectives == Collectives::Omit &&
+      (operation.isCollective() || operation.putsOwnPiece))
+    return Status::ok();
   if (!operation.isCollective())
     return operation.body(
         {arguments.data(), coordinates.data(), operation.stream});
-  if (stretch.collectives == Collectives::Omit)
-    return Status::ok();
-  // A timed gather is all of what the plan prices.
-  cudaStream_t beside = nullptr;
-  if (auto own = ownCopies.find(&operation);
-      own != ownCopies.end() && stretch.timing == Timing::None) {
-    if (own->second)
-      GTP_CUDA(cudaStreamWaitEvent(copies, events[own->second - 1], 0));
-    beside = copies;
-  }
-  GTP_RETURN_IF_ERROR(
-      collectives->run(operation, arguments.data(), stream, beside));
+  GTP_RETURN_IF_ERROR(collectives->run(operation, arguments.data(), stream));
   return stretch.collectives == Collectives::Keep
              ? standIns->keep(operation, code, arena, stream)
              : Status::ok();
@@ -181,12 +116,8 @@ Status Issuer::runBody(const Stretch &stretch, const Operation &operation) {
 Status Issuer::issueOperation(const Stretch &stretch, uint32_t region,
                               const Operation &operation, uint64_t iteration) {
   cudaStream_t stream = context.stream(operation.stream);
-  const bool alsoCopies = copies && operation.stream == gatherStream;
-  for (uint32_t event : operation.waits) {
+  for (uint32_t event : operation.waits)
     GTP_CUDA(cudaStreamWaitEvent(stream, events[event], 0));
-    if (alsoCopies)
-      GTP_CUDA(cudaStreamWaitEvent(copies, events[event], 0));
-  }
   for (size_t i = 0; i < operation.places.size(); ++i) {
     const Place &place = operation.places[i];
     uint64_t offset = place.offset + iteration * place.iterationStride;

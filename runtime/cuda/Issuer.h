@@ -84,7 +84,6 @@ private:
   };
 
   Status makeEvent(cudaEvent_t &event, bool isTimed = false) const;
-  void findOwnCopies();
   /// All streams wait for the first, or the first for all.
   Status fork();
   Status join();
@@ -108,14 +107,6 @@ private:
   cudaEvent_t forkEvent = nullptr, startEvent = nullptr, doneEvent = nullptr;
   std::map<Stretch, cudaGraphExec_t> graphs;
   std::map<Stretch, StepTimer> timers; ///< of those that are timed
-  /// Own shards of gathers are copied on a stream that does all waits of the
-  /// gathers' stream, but does not wait for its gathers: null without any.
-  cudaStream_t copies = nullptr;
-  cudaEvent_t copiesEvent = nullptr;
-  uint32_t gatherStream = 0;
-  /// Those gathers, and the event (+ 1) of the last operation of their stream
-  /// whose memory they take.
-  std::map<const Operation *, uint32_t> ownCopies;
   /// Of each stream, in memory that host and device share.
   uint32_t *progress = nullptr;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> markNumbers;

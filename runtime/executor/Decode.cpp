@@ -210,6 +210,7 @@ Status Decoder::readCopy(const pb::Copy &copy, uint64_t repeat,
                          " and destination " + describe(copy.destination()) +
                          " differ in shape");
   decoded.body = target.copy(from, to);
+  decoded.putsOwnPiece = !decoded.places[1].rankStrides.empty();
   return Status::ok();
 }
 

@@ -55,6 +55,9 @@ struct Operation {
   KernelBody body;
   CollectiveSpec collective;
   uint32_t communicator = 0;
+  /// A copy that only serves a gather behind it: of the rank's own shard to its
+  /// place there.
+  bool putsOwnPiece = false;
 
   bool isCollective() const { return !body; }
   bool runsIn(uint64_t iteration, uint64_t repeat) const;

@@ -47,9 +47,8 @@ public:
   uint64_t stagingBytes() const override;
   void setStaging(std::byte *memory) override;
   Status setArena(std::byte *arena, uint64_t bytes) override;
-  bool copiesOwnShard(const Operation &operation) const override;
   Status run(const Operation &operation, const Argument *arguments,
-             cudaStream_t stream, cudaStream_t beside) override;
+             cudaStream_t stream) override;
   Status health() override;
 
 private:
@@ -61,14 +60,11 @@ private:
   const Code &code;
   const uint64_t rank;
   std::vector<Communicator> communicators;
-  cudaEvent_t copied = nullptr;
 };
 
 } // namespace
 
 NcclRunner::~NcclRunner() {
-  if (copied)
-    cudaEventDestroy(copied);
   for (Communicator &c : communicators) {
     if (c.window)
       ncclCommWindowDeregister(c.comm, c.window);
@@ -172,7 +168,6 @@ Status NcclRunner::create(const TextExchange &exchange) {
     mine.append(reinterpret_cast<const char *>(&id), sizeof id);
   }
   readOperations();
-  GTP_CUDA(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
   GTP_ASSIGN_OR_RETURN(std::vector<std::string> ids, exchange(mine));
   return connect(ids);
 }
@@ -208,22 +203,15 @@ Status NcclRunner::setArena(std::byte *arena, uint64_t bytes) {
   return Status::ok();
 }
 
-/// Kernels put it there while they send it.
-bool NcclRunner::copiesOwnShard(const Operation &operation) const {
-  return operation.collective.kind == Collective::ALL_GATHER &&
-         operation.collective.transport == Collective::COPY_ENGINE &&
-         communicators[operation.communicator].size > 1;
-}
-
 Status NcclRunner::run(const Operation &operation, const Argument *arguments,
-                       cudaStream_t stream, cudaStream_t beside) {
+                       cudaStream_t stream) {
   const Communicator &c = communicators[operation.communicator];
   const size_t members = operation.collective.counts.size();
   return runTransfer(
       {operation, transportOf(operation.collective), c.comm, c.size, c.me,
        arguments, arguments + members,
        hasScratchInPlan(operation) ? arguments[2 * members].data : c.staging,
-       stream, beside, copied});
+       stream});
 }
 
 Status NcclRunner::health() {

@@ -273,25 +273,9 @@ static Status sumByNccl(const Transfer &t) {
 
 static Status gather(const Transfer &t) {
   const CollectiveSpec &spec = t.spec();
-  std::vector<std::byte *> sources;
-  for (size_t i = 0; i < t.members(); ++i) {
-    sources.push_back(t.sources[i].data);
-    if (!t.beside)
-      continue;
-    const uint64_t bytes = spec.counts[i] * plan::dtypeSize(spec.type);
-    std::byte *own = t.destinations[i].data + t.me * bytes;
-    if (own != sources[i])
-      GTP_CUDA(cudaMemcpyAsync(own, sources[i], bytes, cudaMemcpyDeviceToDevice,
-                               t.beside));
-    sources[i] = own;
-  }
-  if (t.beside) {
-    GTP_CUDA(cudaEventRecord(t.copied, t.beside));
-    GTP_CUDA(cudaStreamWaitEvent(t.stream, t.copied, 0));
-  }
   GTP_NCCL(ncclGroupStart());
   for (size_t i = 0; i < t.members(); ++i)
-    GTP_NCCL(ncclAllGather(sources[i], t.destinations[i].data,
+    GTP_NCCL(ncclAllGather(t.sources[i].data, t.destinations[i].data,
                            spec.counts[i] * plan::dtypeSize(spec.type),
                            ncclUint8, t.comm, t.stream));
   GTP_NCCL(ncclGroupEnd());

@@ -24,9 +24,6 @@ struct Transfer {
   const Argument *sources, *destinations;
   std::byte *scratch = nullptr;
   cudaStream_t stream;
-  /// Of a gather: where the own shard is copied, if not by the gather itself.
-  cudaStream_t beside = nullptr;
-  cudaEvent_t copied = nullptr; ///< to record there
 
   const CollectiveSpec &spec() const { return operation.collective; }
   size_t members() const { return spec().counts.size(); }
