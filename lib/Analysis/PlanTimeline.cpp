@@ -65,6 +65,9 @@ namespace {
 struct Cost {
   double durationNs = 0;
   bool isCollective = false;
+  /// Whether it is work that collectives beside it take from. Copies on a
+  /// stream of theirs are not: what those cost is in their gathers' contention.
+  bool computes = false;
   /// Of each of its nanoseconds, what compute beside it loses.
   double contention = 0;
   double slowdown = 0;
@@ -101,10 +104,13 @@ Cost Player::costOf(const pb::Operation &op) const {
                          name, signatureOf(*spec, op.kernel()))) /
                      1000;
   }
-  if (!op.has_collective())
+  cost.isCollective = op.has_collective();
+  cost.computes =
+      !cost.isCollective &&
+      plan.streams(static_cast<int>(op.stream())).kind() != pb::Stream::COPY;
+  if (!cost.isCollective)
     return cost;
   const pb::Collective &c = op.collective();
-  cost.isCollective = true;
   const pb::Communicator &communicator =
       plan.communicators(static_cast<int>(c.communicator()));
   machine::CollectiveKind kind = machine::CollectiveKind::AllReduce;
@@ -231,17 +237,20 @@ void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
     }
     // Speeds until the next end.
     int transfers = 0;
-    bool computing = false, held = false;
+    bool active = false, computing = false, held = false;
     // To collectives that hold multiprocessors, and to others.
     double lostHeld = 0, lost = 0;
     auto costOfActive = [&](const Walker &stream) -> const Cost & {
       return costs[stream.operations[stream.next]];
     };
-    for (const Walker &stream : streams)
-      if (stream.active)
-        (costOfActive(stream).isCollective ? (void)++transfers
-                                           : (void)(computing = true));
-    if (!transfers && !computing)
+    for (const Walker &stream : streams) {
+      if (!stream.active)
+        continue;
+      active = true;
+      transfers += costOfActive(stream).isCollective;
+      computing |= costOfActive(stream).computes;
+    }
+    if (!active)
       break;
     for (Walker &stream : streams) {
       if (!stream.active || !costOfActive(stream).isCollective)
@@ -262,6 +271,8 @@ void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
       if (!stream.active)
         continue;
       if (!costOfActive(stream).isCollective)
+        stream.speed = 1;
+      if (costOfActive(stream).computes)
         stream.speed = std::max(
             0.05, (held ? std::min(1 - lostHeld,
                                    1 / (1 + costOfActive(stream).crowded))

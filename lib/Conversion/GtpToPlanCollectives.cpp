@@ -6,13 +6,6 @@ using namespace gtp;
 using namespace gtp::planir;
 using namespace mlir;
 
-/// Copy engines move what is for others; kernels put the own shard in its place
-/// while they send it.
-static bool isInPlace(const StepBuilder::Collective &collective) {
-  return collective.kind == CollectiveKind::AllGather &&
-         collective.transport == Transport::CopyEngine;
-}
-
 /// The gather's source becomes the rank's own piece of its destination.
 void Converter::copyOwnShard(Location loc, const CollectiveSpec &spec,
                              const machine::CollectivePrice &price,
@@ -76,8 +69,6 @@ LogicalResult Converter::convertCollective(Operation &op,
         op.getLoc(), BufferKind::Transient,
         RankedTensorType::get(bytes, IntegerType::get(op.getContext(), 8)), 0,
         sourceName(op.getLoc()));
-  if (isInPlace(out))
-    copyOwnShard(op.getLoc(), spec, *price, out);
   out.parameter = parameters.weightOf(spec.source);
   if (!out.parameter)
     out.parameter = parameters.gradientOf(result);
@@ -86,6 +77,10 @@ LogicalResult Converter::convertCollective(Operation &op,
   out.order = spec.order == dist::Order::Ring ? planir::Order::Ring
                                               : planir::Order::Flat;
   out.duration = price->durationNs;
+  if (price->copiesApart && spec.isGather())
+    copyOwnShard(op.getLoc(), spec, *price, out);
+  else
+    out.duration += price->ownCopyNs;
   Value token = steps.collective(op.getLoc(), out).getToken();
   if (isa<dist::PrefetchOp>(op))
     tokens[result] = token;

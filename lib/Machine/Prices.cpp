@@ -136,12 +136,15 @@ StatusOr<CollectivePrice> Profile::collective(CollectiveKind kind,
     CollectivePrice price;
     price.transport = link.transport;
     price.durationNs = wholeNs(latency + received / rate);
-    if (kind == CollectiveKind::AllGather)
+    if (kind == CollectiveKind::AllGather) {
       price.ownCopyNs = copyNs(bytesFull / group.size);
-    // The time of a gather has that copy in it.
+      price.copiesApart = link.transport == Transport::CopyEngine;
+    }
+    // The time of a gather by kernels has that copy in it.
     if (std::optional<double> ns =
             likeMeasured(kind, link.transport, group.size, bytesFull))
-      price.durationNs = std::max<int64_t>(0, wholeNs(*ns) - price.ownCopyNs);
+      price.durationNs = std::max<int64_t>(
+          0, wholeNs(*ns) - (price.copiesApart ? 0 : price.ownCopyNs));
     // A tax on bytes, so the speed between domains does not change it.
     price.contentionNs =
         wholeNs(received / link.gbPerS * double(link.contentionPermille) /

@@ -72,6 +72,8 @@ struct CollectivePrice {
   Transport transport = Transport::Host;
   int64_t durationNs = 0; ///< alone, without the copy of the rank's own shard
   int64_t ownCopyNs = 0;  ///< that copy; all_gather into a reused slot only
+  /// Whether that copy is an operation of its own, before the gather.
+  bool copiesApart = false;
   int64_t contentionNs =
       0; ///< what it adds to compute that runs beside all of it
   int64_t slowdownPermille = 0; ///< how much longer it takes beside compute
