@@ -25,12 +25,14 @@ void inParallel(uint64_t count, uint64_t piece, const Run &run) {
   };
   std::vector<std::thread> helpers;
   const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  try {
-    for (uint64_t i = 1; i < std::min(cores, pieces); ++i)
+  // Where the machine has no more threads, those that there are do all of it.
+  bool hasThreads = true;
+  for (uint64_t i = 1; hasThreads && i < std::min(cores, pieces); ++i)
+    try {
       helpers.emplace_back(work);
-  } catch (const std::system_error &) {
-    // No more threads: those that there are do all of it.
-  }
+    } catch (const std::system_error &) {
+      hasThreads = false;
+    }
   work();
   for (std::thread &helper : helpers)
     helper.join();
