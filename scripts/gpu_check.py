@@ -195,7 +195,7 @@ def main():
     p.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the programs")
     p.add_argument("--plans", type=pathlib.Path, help="folder of plans that --make-plans made")
     p.add_argument("--make-plans", type=pathlib.Path, metavar="DIR", help="make the plans and stop")
-    p.add_argument("--limit", type=number(0, float), default=420, help="seconds, what was built before left out (420)")
+    p.add_argument("--limit", type=number(0, float), default=520, help="seconds, what was built before left out (520)")
     p.add_argument("--jobs", type=number(1), help="programs beside each other (half the cores, at most 12)")
     p.add_argument("--out", type=pathlib.Path, default=ROOT / "build-gpu/logs", help="folder of failures' logs")
     options = p.parse_args()

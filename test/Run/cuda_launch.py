@@ -102,9 +102,9 @@ def body(tools, report, arguments):
             return "the same bits"
         report.case(name, check)
 
-    def installed(name, found, launcher):
+    def installed(name, found, launcher, **environment):
         if found:
-            same(name, lambda: [start(launcher + command, {"MASTER_PORT": str(free_port())})])
+            same(name, lambda: [start(launcher + command, dict(environment, MASTER_PORT=str(free_port())))])
         else:
             print(f"  skipped {name}: it is not installed here")
 
@@ -116,7 +116,9 @@ def body(tools, report, arguments):
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     mpirun = shutil.which("mpirun")
     version = subprocess.run([mpirun, "--version"], capture_output=True, text=True).stdout if mpirun else ""
-    installed("mpirun", mpirun, [mpirun, "-n", "2", *(root if "Open" in version else [])])
+    # Open MPI looks for a remote shell, which ranks of one machine do without.
+    installed("mpirun", mpirun, [mpirun, "-n", "2", *(root if "Open" in version else [])],
+              **({} if shutil.which("ssh") else {"OMPI_MCA_plm_rsh_agent": "false"}))
     local = lambda environment: lambda: ranks(lambda rank: dict(environment(rank), MASTER_ADDR="127.0.0.1"))
     same("torchrun's environment", local(as_torchrun))
     same("Open MPI's environment", lambda: ranks(as_open_mpi))
