@@ -40,7 +40,16 @@ TEST(Parallel, MeetsEveryIndexOnce) {
   _exit(refused && meetsAll() ? 0 : 1);
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define GTP_NEEDS_ADDRESSES 1
+#endif
+#endif
+
 TEST(Parallel, DoesWithoutThreadsThatTheMachineRefuses) {
+#ifdef GTP_NEEDS_ADDRESSES
+  GTEST_SKIP() << "a sanitizer's own memory needs the address space";
+#endif
   // A process of its own: this one may keep stacks of threads that have ended.
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(meetAllAlone(), testing::ExitedWithCode(0), "");
