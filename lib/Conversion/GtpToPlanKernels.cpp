@@ -115,8 +115,6 @@ LogicalResult Converter::convertKernel(Operation &op,
   for (const plan::OperandSpec &operand : spec.operands) {
     if (isScratch(operand)) {
       int64_t bytes = costs.scratchBytes(&op);
-      if (operand.variadic && bytes == 0)
-        continue;
       // No device has this much; sums of what is larger could overflow.
       constexpr int64_t kMost = int64_t(1) << 44;
       if (bytes > kMost)

@@ -125,10 +125,6 @@ static bool hasCollectives(const Code &code) {
   return false;
 }
 
-/// What stands behind it is as aligned as it is.
-static constexpr uint64_t kFaultBytes = 256;
-static_assert(sizeof(Fault) <= kFaultBytes);
-
 Status CudaBackend::allocate() {
   Context &context = state->context;
   const Code &code = state->code;
@@ -138,7 +134,7 @@ Status CudaBackend::allocate() {
   const uint64_t staging =
       state->collectives ? state->collectives->stagingBytes() : 0;
   const uint64_t bytes = arena + streams.size() * workspace + staging +
-                         context.constantBytes() + kFaultBytes;
+                         context.constantBytes() + 256;
   GTP_ASSIGN_OR_RETURN(state->memory,
                        DeviceMemory::allocate(place.device, bytes));
   std::byte *base = state->memory->base();
@@ -157,9 +153,7 @@ Status CudaBackend::allocate() {
     state->collectives->setStaging(next);
     GTP_RETURN_IF_ERROR(state->collectives->setArena(base, arena));
   }
-  next += staging;
-  GTP_RETURN_IF_ERROR(context.setFault(next));
-  return context.uploadConstants(next + kFaultBytes);
+  return context.uploadConstants(next + staging);
 }
 
 Status CudaBackend::start(const pb::Plan &plan) {

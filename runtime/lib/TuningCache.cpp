@@ -34,8 +34,7 @@ static std::string text(const ProductMatrix &matrix) {
 }
 
 std::string ProductShape::text() const {
-  return ::text(a) + " " + ::text(b) + " " + ::text(d) + (add ? " add" : "") +
-         (scratchBytes ? " scratch:" + std::to_string(scratchBytes) : "");
+  return ::text(a) + " " + ::text(b) + " " + ::text(d) + (add ? " add" : "");
 }
 
 //===-- reading -----------------------------------------------------------===//
