@@ -106,7 +106,8 @@ StatusOr<ParsedScheduleProblem> parseScheduleProblem(const std::string &text) {
       problem.sharedLinkPermille = line.integerOr("shared_link", 1000);
     } else if (word == "op" && open) {
       line.expectPosition(problem.ops.size());
-      problem.ops.push_back({line.integer("ns"), line.text("name"), line.integerOr("crowded", 0)});
+      problem.ops.push_back({line.integer("ns"), line.text("name"),
+                             line.integerOr("crowded", 0)});
     } else if (word == "gather" && open) {
       line.expectPosition(problem.gathers.size());
       Gather gather;
