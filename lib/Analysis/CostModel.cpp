@@ -11,6 +11,29 @@
 using namespace gtp;
 using namespace mlir;
 
+// Profiles know no plans, and neither knows the dialect: where the three meet,
+// transports go from one to the other by number.
+static constexpr bool agree(machine::Transport ofProfile,
+                            planir::Transport ofDialect,
+                            plan::pb::Collective::Transport ofPlan) {
+  return int(ofProfile) == int(ofPlan) && int(ofDialect) == int(ofPlan) &&
+         machine::holdsMultiprocessors(ofProfile) ==
+             plan::holdsMultiprocessors(ofPlan);
+}
+static_assert(agree(machine::Transport::Auto, planir::Transport::Auto,
+                    plan::pb::Collective::AUTO));
+static_assert(agree(machine::Transport::CopyEngine,
+                    planir::Transport::CopyEngine,
+                    plan::pb::Collective::COPY_ENGINE));
+static_assert(agree(machine::Transport::Symmetric, planir::Transport::Symmetric,
+                    plan::pb::Collective::SYMMETRIC));
+static_assert(agree(machine::Transport::Ring, planir::Transport::RingTransport,
+                    plan::pb::Collective::RING_TRANSPORT));
+static_assert(agree(machine::Transport::Host, planir::Transport::Host,
+                    plan::pb::Collective::HOST));
+static_assert(agree(machine::Transport::Pairwise, planir::Transport::Pairwise,
+                    plan::pb::Collective::PAIRWISE));
+
 int64_t CollectiveSpec::fullBytes() const {
   return planir::elementBytes(resultType.getElementType()) *
          ShapedType::getNumElements(fullShape);

@@ -43,11 +43,6 @@ static std::string_view withoutVariant(std::string_view kernel) {
   return kernel.substr(0, kernel.find('.'));
 }
 
-bool holdsMultiprocessors(Transport transport) {
-  return transport == Transport::Symmetric || transport == Transport::Ring ||
-         transport == Transport::Pairwise;
-}
-
 int64_t Profile::kernelNs(const KernelWork &work) const {
   if (const MeasuredKernel *measured = measuredOf(*this, work))
     return measuredNs(*measured);

@@ -156,9 +156,3 @@ bool gtp::plan::needsWindow(Collective::Transport transport) {
   return transport == Collective::COPY_ENGINE ||
          transport == Collective::SYMMETRIC;
 }
-
-bool gtp::plan::holdsMultiprocessors(Collective::Transport transport) {
-  return transport == Collective::SYMMETRIC ||
-         transport == Collective::RING_TRANSPORT ||
-         transport == Collective::PAIRWISE;
-}

@@ -32,7 +32,10 @@ std::string_view name(Transport transport);
 
 /// Whether transfers by it run on multiprocessors that compute then lacks; a
 /// reduction's sum behind copy engines is short.
-bool holdsMultiprocessors(Transport transport);
+constexpr bool holdsMultiprocessors(Transport transport) {
+  return transport == Transport::Symmetric || transport == Transport::Ring ||
+         transport == Transport::Pairwise;
+}
 
 /// The ranks of one collective, as the network sees them.
 struct Group {

@@ -52,7 +52,11 @@ uint64_t collectiveScratchBytes(const pb::Collective &collective,
 /// Whether its buffers must be in a window of the communicator.
 bool needsWindow(pb::Collective::Transport transport);
 /// Whether it holds multiprocessors while it waits for its peers.
-bool holdsMultiprocessors(pb::Collective::Transport transport);
+constexpr bool holdsMultiprocessors(pb::Collective::Transport transport) {
+  return transport == pb::Collective::SYMMETRIC ||
+         transport == pb::Collective::RING_TRANSPORT ||
+         transport == pb::Collective::PAIRWISE;
+}
 
 /// An all-reduce by PAIRWISE of up to this many bytes, of all ranks together,
 /// goes to every rank whole.
