@@ -67,10 +67,16 @@ private:
   void writeReduced(const Touch &destination, Tag tag, uint64_t valid);
 
   // OwnPieces.cpp
+  struct OwnPiece {
+    const pb::Operand *destination;
+    Read value; ///< of what was copied
+  };
   /// Of a copy whose destination depends on the rank.
   void putOwnPiece(const Touch &source, const Touch &destination);
   /// What such a copy has put where a gather reads it in place.
   Read takeOwnPiece(const Touch &source);
+  /// Null where none has.
+  const OwnPiece *findOwnPiece(const Touch &source) const;
 
   // SumValues.cpp
   /// A read of the step's data is of one microbatch an iteration, or of all.
@@ -104,10 +110,6 @@ private:
     Contents contents;
     bool held = false; ///< nothing else was written to its bytes since
     int64_t lostTo = -1;
-  };
-  struct OwnPiece {
-    const pb::Operand *destination;
-    Read value; ///< of what was copied
   };
   struct ParameterState {
     bool updated = false;

@@ -189,7 +189,6 @@ uint64_t check::roundedSize(const pb::Buffer &buffer) {
 
 LivePeaks check::findLivePeaks(Context &c) {
   size_t buffers = static_cast<size_t>(c.plan.buffers_size());
-  // Copies of a compute buffer's shards in place of a gather count as that.
   std::vector<bool> all(buffers), gathered(buffers), compute(buffers);
   for (uint32_t i = 0; i < buffers; ++i)
     all[i] = c.buffer(i).memory() == 0;
@@ -197,6 +196,7 @@ LivePeaks check::findLivePeaks(Context &c) {
     compute[parameter.compute_buffer()] = true;
   for (const RegionInfo &region : c.regions)
     for (const OperationInfo &info : region.operations) {
+      // A gather in place reads there what is the parameter's.
       if (info.operation->has_copy() &&
           !info.touches[1].operand->rank_strides().empty() &&
           compute[info.touches[0].buffer()])

@@ -70,23 +70,29 @@ void Interpreter::putOwnPiece(const Touch &source, const Touch &destination) {
   write(destination, tag);
 }
 
+const Interpreter::OwnPiece *
+Interpreter::findOwnPiece(const Touch &source) const {
+  const BufferState &state = buffers[source.buffer()];
+  if (!state.held)
+    return nullptr;
+  std::vector<Piece> found = state.contents.slice(source.begin, source.end);
+  if (found.size() != 1 || found[0].bands || found[0].base != 0 ||
+      found[0].tag.content != Content::OwnPiece)
+    return nullptr;
+  const OwnPiece &piece = ownPieces[found[0].tag.id];
+  const pb::Operand &put = *piece.destination;
+  bool isThere = put.offset() == source.operand->offset() &&
+                 byteExtent(put) == byteExtent(*source.operand) &&
+                 stridesOf(c.plan.mesh(), put) ==
+                     stridesOf(c.plan.mesh(), *source.operand);
+  return isThere ? &piece : nullptr;
+}
+
 Read Interpreter::takeOwnPiece(const Touch &source) {
-  BufferState &state = buffers[source.buffer()];
-  if (state.held && !c.spend(state.contents.pieceCount()))
+  if (!c.spend(buffers[source.buffer()].contents.pieceCount()))
     return Read();
-  const pb::Mesh &mesh = c.plan.mesh();
-  if (state.held) {
-    std::vector<Piece> found = state.contents.slice(source.begin, source.end);
-    if (found.size() == 1 && !found[0].bands && found[0].base == 0 &&
-        found[0].tag.content == Content::OwnPiece) {
-      const OwnPiece &piece = ownPieces[found[0].tag.id];
-      const pb::Operand &put = *piece.destination;
-      if (put.offset() == source.operand->offset() &&
-          byteExtent(put) == byteExtent(*source.operand) &&
-          stridesOf(mesh, put) == stridesOf(mesh, *source.operand))
-        return piece.value;
-    }
-  }
+  if (const OwnPiece *piece = findOwnPiece(source))
+    return piece->value;
   fail("undefined-read",
        "gathers in place, and " + c.bufferText(source.buffer()) +
            " does not hold the rank's own piece of bytes [" +
