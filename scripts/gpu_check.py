@@ -118,10 +118,13 @@ def find_sanitizer():
     return shutil.which("compute-sanitizer")
 
 
+def script_command(options, script, *more):
+    plans = [f"--plans={options.plans}"] if options.plans else []
+    return [sys.executable, TESTS / script, f"--bin={options.bin}", *plans, *more]
+
+
 def parity_command(options, gpus, model, *more):
-    command = [sys.executable, TESTS / "cuda_parity.py", f"--bin={options.bin}", f"--gpus={gpus}", f"--models={model}",
-               *more]
-    return command + ([f"--plans={options.plans}"] if options.plans else [])
+    return script_command(options, "cuda_parity.py", f"--gpus={gpus}", f"--models={model}", *more)
 
 
 def alone_on(gpus, i):
@@ -132,7 +135,11 @@ def alone_on(gpus, i):
 def parity_jobs(options, gpus):
     """Name, program, environment and judge of each; what needs two GPUs has the first two."""
     yield "kernels and collectives", [options.bin / "runtime-cuda-tests", "--gtest_brief=1"], None, suite_result
+    count = min(gpus, 2)
+    yield (f"{count} GPU{'s' if count > 1 else ''}, {MODELS[0]}, algorithms measured",
+           parity_command(options, count, MODELS[0], "--measure-algorithms"), None, None)
     if gpus >= 2:
+        yield "2 GPUs, transports", script_command(options, "cuda_transports.py"), None, None
         for model in MODELS:
             yield f"2 GPUs, {model}", parity_command(options, 2, model), None, None
     for i, model in enumerate(MODELS):
@@ -173,17 +180,14 @@ def faults(check, gpus):
         check.skip("faults", f"needs 2 GPUs; this machine has {gpus}")
         return
     options = check.options
-    plans = [f"--plans={options.plans}"] if options.plans else []
-    check.run("killed, stopped, another plan, too few GPUs",
-              [sys.executable, TESTS / "cuda_faults.py", f"--bin={options.bin}", *plans])
-    check.run("gtp-run alone, torchrun, mpirun, srun",
-              [sys.executable, TESTS / "cuda_launch.py", f"--bin={options.bin}", *plans])
+    check.run("killed, stopped, another plan, too few GPUs", script_command(options, "cuda_faults.py"))
+    check.run("gtp-run alone, torchrun, mpirun, srun", script_command(options, "cuda_launch.py"))
 
 
 def make_plans(options):
     """Plans of all models and meshes, for a machine without gtp-opt."""
-    for gpus in (1, 2):
-        done = subprocess.run([sys.executable, TESTS / "cuda_parity.py", f"--bin={options.bin}", f"--gpus={gpus}",
+    for script in (["cuda_parity.py", "--gpus=1"], ["cuda_parity.py", "--gpus=2"], ["cuda_transports.py"]):
+        done = subprocess.run([sys.executable, TESTS / script[0], f"--bin={options.bin}", *script[1:],
                                f"--plans={options.make_plans}", "--make-plans"])
         if done.returncode:
             sys.exit(done.returncode)

@@ -2,7 +2,9 @@
 """The cuda backend against PyTorch, the host backend and itself; needs a GPU.
 
 Without gtp-opt, --plans is a folder of plans that --make-plans has made elsewhere. With
---memcheck the same plans run under compute-sanitizer instead.
+--memcheck the same plans run under compute-sanitizer instead. Products take the library's first
+algorithms: to measure them takes a tiny model far longer than its steps, and longer still beside
+others on the same GPU. --measure-algorithms runs a case of each mesh with measured ones.
 """
 import json
 import pathlib
@@ -34,11 +36,14 @@ def plan_name(model, mesh, name):
     return f"{model.name}-{mesh.replace('=', '').replace(',', '-')}-{name}.gtpplan"
 
 
+def on_cuda(tools, plan, *options):
+    return tools.run(plan, "--tuning-cache=off", *options, backend="cuda")
+
+
 def first_step(tools, model, plan):
     """Loss and every gradient of the first step against PyTorch."""
     grads = tools.scratch / "grads.safetensors"
-    metrics = tools.run(plan, *gtp.reference_data(model), "--steps=1", f"--dump-grads={grads}",
-                        backend="cuda")
+    metrics = on_cuda(tools, plan, *gtp.reference_data(model), "--steps=1", f"--dump-grads={grads}")
     return gtp.compare_with_torch(metrics[0], grads, model / "reference.safetensors")[0]
 
 
@@ -46,21 +51,21 @@ def losses(metrics):
     return [(line["loss"], line["grad_norm"]) for line in metrics]
 
 
-def against_host(tools, model, plan, limit=1e-4):
+def against_host(tools, model, plan, limit=1e-4, run=on_cuda):
     """Losses of 20 steps; then the same run again and without graphs, to the bit."""
-    def train(backend, *options):
+    def train(run, *options):
         weights = tools.scratch / "weights.safetensors"
-        metrics = tools.run(plan, *gtp.reference_data(model), f"--steps={STEPS}", "--lr=3e-3",
-                            f"--dump-weights={weights}", *options, backend=backend)
+        metrics = run(tools, plan, *gtp.reference_data(model), f"--steps={STEPS}", "--lr=3e-3",
+                      f"--dump-weights={weights}", *options)
         return metrics, weights.read_bytes()
 
-    host, _ = train("host")
-    cuda, weights = train("cuda")
+    host, _ = train(gtp.Tools.run)
+    cuda, weights = train(run)
     worst = max(abs(a["loss"] - b["loss"]) / abs(b["loss"]) for a, b in zip(cuda, host))
     if len(cuda) != STEPS or worst > limit:
         raise gtp.Failed(f"losses differ by {worst:.2e}, at most {limit:g} allowed")
     for options in [[], ["--eager"]]:
-        again, others = train("cuda", *options)
+        again, others = train(run, *options)
         if losses(again) != losses(cuda) or others != weights:
             raise gtp.Failed(f"a run with {options or 'the same options'} gave other bits")
     return f"{host[0]['loss']:.4f} to {host[-1]['loss']:.4f}, worst difference {worst:.1e}"
@@ -70,8 +75,8 @@ def timed(tools, model, plan):
     """Steps with timed operations are the same steps, and those without collectives are marked."""
     options = [plan, *gtp.reference_data(model), "--lr=3e-3"]
     profile, trace = tools.scratch / "profile.json", tools.scratch / "trace.json"
-    plain = tools.run(*options, "--steps=12", backend="cuda")
-    times = tools.run(*options, "--steps=12", f"--profile={profile}", f"--trace={trace}", backend="cuda")
+    plain = on_cuda(tools, *options, "--steps=12")
+    times = on_cuda(tools, *options, "--steps=12", f"--profile={profile}", f"--trace={trace}")
     if losses(times) != losses(plain):
         raise gtp.Failed("a run with --profile gave other bits")
     measured = json.loads(profile.read_text())["measured"]
@@ -79,7 +84,7 @@ def timed(tools, model, plan):
     if any(entry[key] <= 0 for entry in calls for key in ("alone_ns", "beside_ns")) or not calls:
         raise gtp.Failed(f"an operation took no time: {calls}")
     json.loads(trace.read_text())
-    alone = tools.run(*options, "--steps=12", "--without-collectives=8", backend="cuda")
+    alone = on_cuda(tools, *options, "--steps=12", "--without-collectives=8")
     marked = [line["step"] for line in alone if line.get("without_collectives")]
     if losses(alone)[:8] != losses(plain)[:8] or marked not in ([], [9, 10, 11, 12]):
         raise gtp.Failed(f"--without-collectives=8 changed steps before, or marked {marked}")
@@ -94,8 +99,8 @@ def under_memcheck(sanitizer, gpus):
 
     def memcheck(tools, model, plan):
         done = subprocess.run([sanitizer, "--tool=memcheck", "--target-processes=all",
-                               f"--report-api-errors={calls}", "--error-exitcode=9", tools.bin / "gtp-run", plan, "--backend=cuda",
-                               *gtp.reference_data(model), "--steps=5"], capture_output=True, text=True, timeout=300)
+                               f"--report-api-errors={calls}", "--error-exitcode=9", tools.bin / "gtp-run", plan,
+                               "--backend=cuda", "--tuning-cache=off", *gtp.reference_data(model), "--steps=5"], capture_output=True, text=True, timeout=300)
         summaries = re.findall(r"ERROR SUMMARY: (\d+) error", done.stdout)
         if done.returncode or not summaries or any(count != "0" for count in summaries):
             found = re.findall(r"^========= (?! ).*", done.stdout, re.MULTILINE)
@@ -110,6 +115,19 @@ def narrow_against_host(tools, model, plan):
     return against_host(tools, model, plan, 2e-2)
 
 
+def measured_algorithms(tools, model, plan):
+    """The same with a tuning cache: what the first run measures, the others take from there."""
+    cache = tools.scratch / "tuning.json"
+    cache.unlink(missing_ok=True)
+
+    def run(tools, plan, *options):
+        return tools.run(plan, f"--tuning-cache={cache}", *options, backend="cuda")
+
+    text = against_host(tools, model, plan, 2e-2, run)
+    json.loads(cache.read_text())
+    return text
+
+
 def cases(gpus):
     """Mesh, name, check and what gtp-opt is told of types and optimizer."""
     for mesh in MESHES[gpus]:
@@ -120,6 +138,11 @@ def cases(gpus):
         yield mesh, "adamw", timed, ["--optimizer=adamw", "--dtype=f32"]
         for name, options in NARROW.items():
             yield mesh, name, narrow_against_host, ["--target=h200", "--optimizer=adamw", *options]
+
+
+def measured_cases(gpus):
+    for mesh in MESHES[gpus]:
+        yield mesh, "bf16-all", measured_algorithms, ["--target=h200", "--optimizer=adamw", *NARROW["bf16-all"]]
 
 
 def memcheck_cases(gpus, sanitizer):
@@ -135,6 +158,7 @@ def add_options(parser):
     parser.add_argument("--plans", type=pathlib.Path, help="folder of plans made before")
     parser.add_argument("--models", help="names of Inputs/torch with commas between (all)")
     parser.add_argument("--memcheck", metavar="SANITIZER", help="compute-sanitizer, to run the plans under")
+    parser.add_argument("--measure-algorithms", action="store_true", help="run only what measures them")
     parser.add_argument("--make-plans", action="store_true", help="make --plans and stop")
 
 
@@ -143,7 +167,8 @@ def body(tools, report, arguments):
     if arguments.models:
         models = [model for model in models if model.name in arguments.models.split(",")]
     for model in models:
-        chosen = memcheck_cases(arguments.gpus, arguments.memcheck) if arguments.memcheck else cases(arguments.gpus)
+        chosen = memcheck_cases(arguments.gpus, arguments.memcheck) if arguments.memcheck else \
+            measured_cases(arguments.gpus) if arguments.measure_algorithms else cases(arguments.gpus)
         for mesh, name, check, options in chosen:
             file = plan_name(model, mesh, name)
 

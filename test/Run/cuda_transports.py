@@ -8,7 +8,7 @@ import json
 import pathlib
 
 import gtp
-from cuda_parity import losses
+from cuda_parity import losses, on_cuda
 
 STEPS = 6
 PROFILE = gtp.HERE.parents[1] / "lib" / "Machine" / "profiles" / "h200.json"
@@ -51,10 +51,10 @@ def make(tools, model, mesh, types, target):
                          *TYPES[types], *gtp.reference_options(model), f32=False)
 
 
-def train(tools, model, plan, backend, *options):
+def train(tools, model, plan, run):
     weights = tools.scratch / "weights.safetensors"
-    metrics = tools.run(plan, *gtp.reference_data(model), f"--steps={STEPS}", "--lr=3e-3",
-                        f"--dump-weights={weights}", *options, backend=backend)
+    metrics = run(tools, plan, *gtp.reference_data(model), f"--steps={STEPS}", "--lr=3e-3",
+                  f"--dump-weights={weights}")
     return losses(metrics), weights.read_bytes()
 
 
@@ -78,9 +78,9 @@ def body(tools, report, arguments):
                     path.write_bytes(make(tools, model, mesh, types, target).read_bytes())
                     return None
                 plan = path or make(tools, model, mesh, types, target)
-                found = train(tools, model, plan, "cuda")
+                found = train(tools, model, plan, on_cuda)
                 if not first:
-                    host, _ = train(tools, model, plan, "host")
+                    host, _ = train(tools, model, plan, gtp.Tools.run)
                     worst = max(abs(a[0] - b[0]) / abs(b[0]) for a, b in zip(found[0], host))
                     limit = 1e-4 if types == "f32" else 2e-2
                     if worst > limit:
