@@ -18,6 +18,10 @@ from command_line import Parser, number, one_of
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TESTS = ROOT / "test/Run"
 MODELS = sorted(path.name for path in (TESTS / "Inputs/torch").iterdir())
+# Those that run everything on two GPUs too, and under memcheck; what differs in the others is
+# kernels and weights, which one GPU and one run of each type on two show.
+WHOLE = ["gpt2", "llama-tied", "llama-untied"]
+BRIEF = ["--meshes=gtp=2", "--cases=sgd,windows,bf16"]
 # Parts of the kernel suite that a sanitizer runs beside each other.
 SHARDS = 8
 
@@ -135,13 +139,17 @@ def alone_on(gpus, i):
 def parity_jobs(options, gpus):
     """Name, program, environment and judge of each; what needs two GPUs has the first two."""
     yield "kernels and collectives", [options.bin / "runtime-cuda-tests", "--gtest_brief=1"], None, suite_result
-    count = min(gpus, 2)
-    yield (f"{count} GPU{'s' if count > 1 else ''}, {MODELS[0]}, algorithms measured",
-           parity_command(options, count, MODELS[0], "--measure-algorithms"), None, None)
     if gpus >= 2:
         yield "2 GPUs, transports", script_command(options, "cuda_transports.py"), None, None
+        for model in WHOLE:
+            for mesh in ("gtp=2", "dp=2"):
+                yield f"2 GPUs, {model}, {mesh}", parity_command(options, 2, model, f"--meshes={mesh}"), None, None
         for model in MODELS:
-            yield f"2 GPUs, {model}", parity_command(options, 2, model), None, None
+            if model not in WHOLE:
+                yield f"2 GPUs, {model}", parity_command(options, 2, model, *BRIEF), None, None
+    count = min(gpus, 2)
+    yield (f"{count} GPU{'s' if count > 1 else ''}, {WHOLE[0]}, algorithms measured",
+           parity_command(options, count, WHOLE[0], "--measure-algorithms"), None, None)
     for i, model in enumerate(MODELS):
         yield f"1 GPU, {model}", parity_command(options, 1, model), alone_on(gpus, i), None
 
@@ -149,9 +157,9 @@ def parity_jobs(options, gpus):
 def sanitizer_jobs(options, gpus, sanitizer):
     """The same of whole runs under memcheck, and of the kernels under memcheck and racecheck."""
     memcheck = f"--memcheck={sanitizer}"
-    for i, model in enumerate(MODELS):
+    for i, model in enumerate(WHOLE):
         if gpus >= 2:
-            yield f"memcheck, 2 GPUs, {model}", parity_command(options, 2, model, memcheck), None, None
+            yield f"memcheck, 2 GPUs, {model}", parity_command(options, 2, model, "--meshes=gtp=2", memcheck), None, None
         yield f"memcheck, 1 GPU, {model}", parity_command(options, 1, model, memcheck), alone_on(gpus, i), None
     for tool in ("memcheck", "racecheck"):
         for shard in range(SHARDS):
