@@ -111,7 +111,23 @@ std::string NcclRunner::describe(size_t communicator) const {
   return text + ")";
 }
 
+Status cuda::checkMultiprocessors(uint64_t wanted, int there) {
+  if (wanted <= static_cast<uint64_t>(there))
+    return Status::ok();
+  return Status::error("the plan lets collectives that run together hold " +
+                       std::to_string(wanted) +
+                       " multiprocessors, and the GPU has " +
+                       std::to_string(there) +
+                       "; compile it for a target with a lower cta_reserve");
+}
+
 Status NcclRunner::connect(const std::vector<std::string> &ids) {
+  int device = 0, multiprocessors = 0;
+  GTP_CUDA(cudaGetDevice(&device));
+  GTP_CUDA(cudaDeviceGetAttribute(&multiprocessors,
+                                  cudaDevAttrMultiProcessorCount, device));
+  GTP_RETURN_IF_ERROR(
+      checkMultiprocessors(plan.claims().collective_ctas(), multiprocessors));
   for (size_t i = 0; i < communicators.size(); ++i) {
     Communicator &c = communicators[i];
     if (c.size == 1)

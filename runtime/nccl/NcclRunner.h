@@ -23,6 +23,10 @@ StatusOr<std::unique_ptr<CollectiveRunner>>
 createNcclRunner(const plan::pb::Plan &plan, const Code &code, uint64_t rank,
                  const TextExchange &exchange);
 
+/// Collectives that may run together and hold `wanted` multiprocessors of
+/// `there` cannot wait for each other forever. Fails where these are fewer.
+Status checkMultiprocessors(uint64_t wanted, int there);
+
 /// "2.28.9": of the library that is loaded.
 std::string ncclVersion();
 

@@ -39,9 +39,17 @@ static void checkCtas(Context &c, const RegionInfo &region,
     return;
   for (size_t i : collectives) {
     const pb::Operation &operation = *region.operations[i].operation;
+    if (!holdsMultiprocessors(operation.collective().transport()))
+      continue;
     uint64_t own = residentCtas(operation.collective());
     if (own == 0)
-      continue;
+      return c.failAt(
+          "collective-ctas", region.place(i),
+          " may take as many CTAs as the library likes, and the plan has a "
+          "limit of " +
+              std::to_string(limit) + "; expected communicator " +
+              std::to_string(operation.collective().communicator()) +
+              " to have a max_ctas");
     std::array<uint64_t, kMaxStreams> largest{};
     largest[operation.stream()] = own;
     if (!c.spend(collectives.size()))

@@ -179,7 +179,20 @@ void checkLayouts(Context &c) {
   }
 }
 
+/// NCCL has a channel a CTA and 64 channels; what asks for more gets these
+/// without a word.
+constexpr uint32_t kMostCtas = 64;
+/// Above any GPU's. That a plan fits the GPU at hand is asked when it runs.
+constexpr uint32_t kMostMultiprocessors = 1024;
+
 void checkCommunicators(Context &c) {
+  if (c.plan.claims().collective_ctas() > kMostMultiprocessors)
+    c.fail("structure",
+           "claims: collectives may hold " +
+               std::to_string(c.plan.claims().collective_ctas()) +
+               " CTAs together, expected at most " +
+               std::to_string(kMostMultiprocessors) +
+               ", more multiprocessors than a GPU has, or 0 for no limit");
   for (int i = 0; i < c.plan.communicators_size(); ++i) {
     const pb::Communicator &communicator = c.plan.communicators(i);
     std::string where = "communicator " + std::to_string(i);
@@ -192,6 +205,12 @@ void checkCommunicators(Context &c) {
                               std::to_string(communicator.min_ctas()) +
                               " CTAs and at most " +
                               std::to_string(communicator.max_ctas()));
+    if (std::max(communicator.min_ctas(), communicator.max_ctas()) > kMostCtas)
+      c.fail("structure",
+             where + " takes " + std::to_string(communicator.min_ctas()) +
+                 " to " + std::to_string(communicator.max_ctas()) +
+                 " CTAs, expected at most " + std::to_string(kMostCtas) +
+                 ", or 0 for the library's default");
     if (communicator.needs_window() &&
         (c.plan.memory().empty() || !c.plan.memory(0).symmetric()))
       c.fail("structure", where + " needs a window, but the arena is not "

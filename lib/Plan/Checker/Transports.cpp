@@ -49,11 +49,21 @@ Status check::checkTransport(const Context &c, const Collective &collective) {
     return error(by + name +
                  " has the CTA policy ZERO, which gathers on copy "
                  "engines");
-  if (holdsMultiprocessors(transport) && communicator.max_ctas() != 0 &&
-      collective.ctas() > communicator.max_ctas())
-    return error(by + " with " + std::to_string(collective.ctas()) + " CTAs" +
-                 name + " has at most " +
-                 std::to_string(communicator.max_ctas()));
+  const std::string ctas =
+      " with " + std::to_string(collective.ctas()) + " CTAs";
+  if (holdsMultiprocessors(transport)) {
+    // A library that may take more does.
+    if (collective.ctas() != communicator.max_ctas())
+      return error(by + ctas + name + " has a max_ctas of " +
+                   std::to_string(communicator.max_ctas()) +
+                   "; expected the same number");
+  } else if (collective.ctas() != 0) {
+    return error(by + ctas + ", which holds no multiprocessor; expected 0");
+  }
+  if (collective.chunk_bytes() != 0)
+    return error(by + " in chunks of " +
+                 std::to_string(collective.chunk_bytes()) +
+                 " bytes; every transport sends whole, expected 0");
   uint64_t needed = collectiveScratchBytes(collective, ranks);
   uint64_t given = collective.has_scratch()
                        ? byteExtent(collective.scratch()).value_or(0)

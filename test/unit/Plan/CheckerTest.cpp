@@ -80,12 +80,20 @@ TEST(Checker, FindsUnorderedCollectives) {
       makeWindows(plan);
       for (const char *name : {"head.scatter", "gain.reduce"}) {
         collective(plan, name)->set_transport(pb::Collective::SYMMETRIC);
-        collective(plan, name)->set_ctas(8);
+        takeCtas(plan, name, 8);
       }
       findOperation(plan, "gain.reduce")->set_stream(1);
     };
   };
   expectBroken(crowd(15), "collective-ctas", "take 16 CTAs");
+  expectBroken(
+      [&](pb::Plan &plan) {
+        crowd(16)(plan);
+        takeCtas(plan, "gain.reduce", 0);
+      },
+      "collective-ctas",
+      " may take as many CTAs as the library likes, and the plan has a limit "
+      "of 16; expected communicator 3 to have a max_ctas");
   pb::Plan plan = buildStep();
   crowd(16)(plan);
   expectLegal(plan);

@@ -81,6 +81,14 @@ inline pb::Collective *collective(pb::Plan &plan, const std::string &name) {
   return findOperation(plan, name)->mutable_collective();
 }
 
+/// The collective takes so many CTAs, all that its communicator allows.
+inline void takeCtas(pb::Plan &plan, const std::string &name, uint32_t ctas) {
+  pb::Collective &taking = *collective(plan, name);
+  taking.set_ctas(ctas);
+  plan.mutable_communicators(static_cast<int>(taking.communicator()))
+      ->set_max_ctas(ctas);
+}
+
 inline uint32_t bufferNamed(const pb::Plan &plan, const std::string &name) {
   for (int i = 0; i < plan.buffers_size(); ++i)
     if (plan.strings(static_cast<int>(plan.buffers(i).name())) == name)

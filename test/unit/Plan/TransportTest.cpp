@@ -165,7 +165,23 @@ TEST(Transport, CheckerWantsACommunicatorMadeForIt) {
                     collective(plan, "gain.reduce")->set_ctas(9);
                     c.set_max_ctas(8);
                   }),
-               "transport", " with 9 CTAs, but communicator 3 has at most 8");
+               "transport",
+               "goes by SYMMETRIC with 9 CTAs, but communicator 3 has a "
+               "max_ctas of 8; expected the same number");
+  expectBroken(by("gain.reduce", Collective::HOST,
+                  [](pb::Plan &plan, Communicator &) {
+                    takeCtas(plan, "gain.reduce", 4);
+                  }),
+               "transport",
+               "goes by HOST with 4 CTAs, which holds no multiprocessor; "
+               "expected 0");
+  expectBroken(by("gain.reduce", Collective::HOST,
+                  [](pb::Plan &plan, Communicator &) {
+                    collective(plan, "gain.reduce")->set_chunk_bytes(64);
+                  }),
+               "transport",
+               "goes by HOST in chunks of 64 bytes; every transport sends "
+               "whole, expected 0");
   expectBroken(by("head.scatter", Collective::PAIRWISE,
                   [](pb::Plan &, Communicator &) {}),
                "transport",
@@ -185,6 +201,30 @@ TEST(Transport, CheckerWantsACommunicatorMadeForIt) {
                     c.set_max_ctas(8);
                   }),
                "structure", " has at least 9 CTAs and at most 8");
+  expectBroken(by("gain.reduce", Collective::SYMMETRIC,
+                  [](pb::Plan &plan, Communicator &) {
+                    takeCtas(plan, "gain.reduce", 65);
+                  }),
+               "structure",
+               "communicator 3 takes 0 to 65 CTAs, expected at most 64, or 0 "
+               "for the library's default");
+  expectBroken(by("gain.reduce", Collective::HOST,
+                  [](pb::Plan &plan, Communicator &) {
+                    plan.mutable_claims()->set_collective_ctas(1025);
+                  }),
+               "structure",
+               "claims: collectives may hold 1025 CTAs together, expected at "
+               "most 1024, more multiprocessors than a GPU has, or 0 for no "
+               "limit");
+  expectLegal([&] {
+    pb::Plan most = buildStep();
+    by("gain.reduce", Collective::SYMMETRIC,
+       [](pb::Plan &plan, Communicator &) {
+         takeCtas(plan, "gain.reduce", 64);
+         plan.mutable_claims()->set_collective_ctas(1024);
+       })(most);
+    return most;
+  }());
   expectBroken(by("gain.reduce", Collective::HOST,
                   [](pb::Plan &plan, Communicator &) {
                     Collective *c = collective(plan, "gain.reduce");

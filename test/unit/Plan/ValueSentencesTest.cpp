@@ -94,7 +94,7 @@ TEST(ValueSentences, OfAliasesAndCollectives) {
         plan.mutable_claims()->set_collective_ctas(7);
         collective(plan, "gain.reduce")
             ->set_transport(pb::Collective::SYMMETRIC);
-        collective(plan, "gain.reduce")->set_ctas(8);
+        takeCtas(plan, "gain.reduce", 8);
       },
       "collective-ctas",
       " and the collectives that may run beside it take 8 CTAs, above the "

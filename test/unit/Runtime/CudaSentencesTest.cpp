@@ -121,6 +121,14 @@ TEST(CudaSentences, GroupsOfTooManyRanks) {
              "a communicator has 65 ranks; the cuda backend takes 64");
 }
 
+TEST(CudaSentences, CollectivesThatHoldMoreThanTheGpu) {
+  EXPECT_TRUE(cuda::checkMultiprocessors(132, 132).isOk());
+  expectSays(cuda::checkMultiprocessors(16, 14),
+             "the plan lets collectives that run together hold 16 "
+             "multiprocessors, and the GPU has 14; compile it for a target "
+             "with a lower cta_reserve");
+}
+
 TEST(CudaSentences, ProductsThatNeedTooMuch) {
   EXPECT_TRUE(cuda::checkProductWorkspace(32 << 20).isOk());
   expectSays(cuda::checkProductWorkspace((32 << 20) + 1),
