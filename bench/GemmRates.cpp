@@ -54,15 +54,18 @@ static Status addRows(Context &context, const Arguments &arguments,
   const uint64_t m = arguments.tokens, n = linear.n, k = linear.k;
   const pb::DType narrow = pb::BF16;
   const pb::DType gradient = arguments.wide ? pb::F32 : pb::BF16;
+  // As much scratch as profiles of Hopper give a product.
+  constexpr uint64_t scratch = uint64_t(32) << 20;
   const std::pair<const char *, ProductShape> products[] = {
       {"forward",
-       {matrix(narrow, m, k), matrix(narrow, n, k, true),
-        matrix(narrow, m, n)}},
+       {matrix(narrow, m, k), matrix(narrow, n, k, true), matrix(narrow, m, n),
+        false, scratch}},
       {"dgrad",
-       {matrix(narrow, m, n), matrix(narrow, n, k), matrix(narrow, m, k)}},
+       {matrix(narrow, m, n), matrix(narrow, n, k), matrix(narrow, m, k), false,
+        scratch}},
       {"wgrad",
        {matrix(narrow, m, n, true), matrix(narrow, m, k),
-        matrix(gradient, n, k)}}};
+        matrix(gradient, n, k), false, scratch}}};
   for (const auto &[kind, shape] : products) {
     Row row;
     row.name = std::string(linear.name) + " " + kind;

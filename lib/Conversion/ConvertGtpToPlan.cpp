@@ -143,8 +143,14 @@ LogicalResult Converter::convert(Operation &op) {
   return op.emitOpError("is no kernel or collective that a plan can have");
 }
 
+RegionOp Converter::beginRegion(Location loc, planir::RegionKind kind,
+                                int64_t times) {
+  workspaces.clear();
+  return steps.beginRegion(loc, kind, times);
+}
+
 LogicalResult Converter::convertOnce() {
-  steps.beginRegion(step.getLoc(), planir::RegionKind::Once, 1);
+  beginRegion(step.getLoc(), planir::RegionKind::Once, 1);
   for (Operation &op : step.getBody().front()) {
     if (&op == body)
       return success();
@@ -166,7 +172,7 @@ LogicalResult Converter::convertBody() {
                                      Places::bytesOf(type), {}, false)});
   }
   placeSums();
-  steps.beginRegion(body.getLoc(), planir::RegionKind::Body, repeat);
+  beginRegion(body.getLoc(), planir::RegionKind::Body, repeat);
   for (Operation &op : block.without_terminator())
     if (failed(convert(op)))
       return failure();
@@ -192,7 +198,7 @@ LogicalResult Converter::convertRest() {
       llvm::any_of(llvm::seq(step.getNumResults()), [&](unsigned index) {
         return bool(step.getResultAttr(index, tfm::kTiedToAttr));
       });
-  RegionOp region = steps.beginRegion(
+  RegionOp region = beginRegion(
       step.getLoc(),
       updates ? planir::RegionKind::Update : planir::RegionKind::Once, 1);
   Operation *ret = step.getBody().front().getTerminator();

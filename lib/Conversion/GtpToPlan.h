@@ -143,6 +143,8 @@ private:
   void placeArguments();
   void placeResults();
   void placeSums();
+  planir::RegionOp beginRegion(mlir::Location loc, planir::RegionKind kind,
+                               int64_t times);
   mlir::LogicalResult convertOnce();
   mlir::LogicalResult convertBody();
   mlir::LogicalResult convertRest();
@@ -168,6 +170,10 @@ private:
   void convertKeepFirst(dist::KeepFirstOp op);
   mlir::FailureOr<mlir::DictionaryAttr>
   settingsOf(mlir::Operation &op, const plan::KernelSpec &spec);
+  /// The scratch of a kernel; null where it runs without. Optional scratch is
+  /// one for all kernels of the region that want as much, in turn.
+  mlir::FailureOr<Slot> scratch(mlir::Operation &op,
+                                const plan::OperandSpec &operand);
   /// The slot of an operand, copied when the kernel cannot read its pitch.
   Slot readable(mlir::Operation &op, mlir::Value value,
                 const plan::OperandSpec &spec);
@@ -187,6 +193,7 @@ private:
   Places places;
   llvm::SmallVector<std::pair<mlir::StringAttr, mlir::Value>> inputs, outputs;
   llvm::DenseMap<mlir::Value, mlir::Value> tokens; ///< of tickets
+  llvm::DenseMap<int64_t, Slot> workspaces;        ///< of the region, by bytes
 };
 
 } // namespace gtp

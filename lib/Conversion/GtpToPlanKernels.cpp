@@ -84,6 +84,32 @@ void Converter::clearTail(Location loc, Value value, const Slot &slot) {
   steps.fill(loc, {slot.buffer, view}, costs.copyNs(tail));
 }
 
+FailureOr<Slot> Converter::scratch(Operation &op,
+                                   const plan::OperandSpec &operand) {
+  int64_t bytes = costs.scratchBytes(&op);
+  if (operand.variadic && bytes == 0)
+    return Slot();
+  // No device has this much; sums of what is larger could overflow.
+  constexpr int64_t kMost = int64_t(1) << 44;
+  if (bytes > kMost)
+    return op.emitOpError("needs scratch of ")
+           << bytes << " bytes by the target's profile, expected at most "
+           << kMost << "; see \"scratch\" there";
+  auto type =
+      RankedTensorType::get(bytes, IntegerType::get(op.getContext(), 8));
+  auto make = [&](StringRef name) {
+    return places.allocate(op.getLoc(), BufferKind::Transient, type, 0, name);
+  };
+  if (!operand.variadic)
+    return make(sourceName(op.getLoc()));
+  // A workspace is small and the same for many kernels: hundreds of buffers
+  // with lives of one operation would only make the memory harder to pack.
+  Slot &workspace = workspaces[bytes];
+  if (!workspace)
+    workspace = make("workspace");
+  return workspace;
+}
+
 LogicalResult Converter::convertKernel(Operation &op,
                                        const plan::KernelSpec &spec) {
   FailureOr<DictionaryAttr> settings = settingsOf(op, spec);
@@ -114,17 +140,11 @@ LogicalResult Converter::convertKernel(Operation &op,
   };
   for (const plan::OperandSpec &operand : spec.operands) {
     if (isScratch(operand)) {
-      int64_t bytes = costs.scratchBytes(&op);
-      // No device has this much; sums of what is larger could overflow.
-      constexpr int64_t kMost = int64_t(1) << 44;
-      if (bytes > kMost)
-        return op.emitOpError("needs scratch of ")
-               << bytes << " bytes by the target's profile, expected at most "
-               << kMost << "; see \"scratch\" there";
-      auto type =
-          RankedTensorType::get(bytes, IntegerType::get(op.getContext(), 8));
-      slots.push_back(places.allocate(op.getLoc(), BufferKind::Transient, type,
-                                      0, sourceName(op.getLoc())));
+      FailureOr<Slot> slot = scratch(op, operand);
+      if (failed(slot))
+        return failure();
+      if (*slot)
+        slots.push_back(*slot);
       continue;
     }
     bool isRead = operand.access == plan::Access::Read;

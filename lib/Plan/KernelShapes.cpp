@@ -33,6 +33,8 @@ void linear(Call &c, std::string_view x, std::string_view w,
   c.floating(y);
   c.rank(w, 2);
   c.sameRows(x, y);
+  if (c.all("scratch").count)
+    c.type("scratch", pb::U8);
   c.require(c.last(x) == c.dim(w, 1) && c.last(y) == c.dim(w, 0),
             "shapes must be [.., K], [N, K] and [.., N], found ", c.ref(x),
             ", ", c.ref(w), " and ", c.ref(y));

@@ -60,6 +60,8 @@ inline Spec gradient(std::string_view name) {
 /// Where the document of each token starts; none: at the start of the sequence.
 inline Spec starts() { return variadic(0, 1, read("starts")); }
 inline Spec scratch() { return role(Role::Scratch, update("scratch")); }
+/// Of a kernel that computes the same without it, maybe more slowly.
+inline Spec optionalScratch() { return variadic(0, 1, scratch()); }
 
 // Words of the table, which read better without a k.
 // NOLINTBEGIN(readability-identifier-naming)

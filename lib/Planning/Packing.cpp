@@ -86,7 +86,7 @@ public:
           return true;
         return !key(items[b], items[a]) && a < b;
       });
-      if (place(order))
+      if (place(order, best))
         bestOrder = order;
       if (best <= bound)
         return;
@@ -100,7 +100,7 @@ public:
         (offsets[i] + items[i].bytes > bound ? order : rest).push_back(i);
       order.insert(order.end(), rest.begin(), rest.end());
       bestOrder = std::move(order);
-      place(bestOrder);
+      place(bestOrder, UINT64_MAX);
     }
   }
 
@@ -119,9 +119,9 @@ private:
     bool inLiveSet = false;
   };
 
-  /// Places items in `order`, each in the smallest gap that fits. True when it
-  /// is the best so far.
-  bool place(const std::vector<uint32_t> &order) {
+  /// Places items in `order`, each in the smallest gap that fits, until one
+  /// ends at `limit` or above. True when it is the best so far.
+  bool place(const std::vector<uint32_t> &order, uint64_t limit) {
     offsets.assign(items.size(), 0);
     std::vector<uint32_t> placed; // by offset
     placed.reserve(items.size());
@@ -144,6 +144,8 @@ private:
       }
       offsets[item] = bestGap == UINT64_MAX ? end : bestOffset;
       top = std::max(top, offsets[item] + size);
+      if (top >= limit)
+        return false;
       placed.insert(std::upper_bound(placed.begin(), placed.end(), item,
                                      [&](uint32_t a, uint32_t b) {
                                        return offsets[a] < offsets[b];

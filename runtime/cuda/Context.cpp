@@ -18,20 +18,22 @@ Context::~Context() {
       cudaStreamDestroy(stream);
   if (handle)
     cublasLtDestroy(handle);
-  cudaFree(deviceFault);
   if (hostFault)
     cudaFreeHost(hostFault);
 }
 
 Status Context::create() {
-  void *device = nullptr, *host = nullptr;
-  GTP_CUDA(cudaMalloc(&device, sizeof(Fault)));
-  deviceFault = static_cast<Fault *>(device);
-  GTP_CUDA(cudaMemset(device, 0, sizeof(Fault)));
+  void *host = nullptr;
   GTP_CUDA(cudaMallocHost(&host, sizeof(Fault)));
   hostFault = static_cast<Fault *>(host);
   std::memset(host, 0, sizeof(Fault));
   GTP_CUDA(cublasLtCreate(&handle));
+  return Status::ok();
+}
+
+Status Context::setFault(void *memory) {
+  deviceFault = static_cast<Fault *>(memory);
+  GTP_CUDA(cudaMemset(memory, 0, sizeof(Fault)));
   return Status::ok();
 }
 

@@ -32,7 +32,7 @@ public:
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;
 
-  /// Makes the handle and the fault on the current device.
+  /// Makes the handle and the host's copy of the fault.
   Status create();
   /// Makes streams for the plan's stream numbers, higher priority first.
   Status createStreams(const std::vector<std::pair<uint32_t, int32_t>> &wanted);
@@ -62,7 +62,8 @@ public:
   cublasLtHandle_t blas() const { return handle; }
   /// Loaded by the first kernel that asks.
   StatusOr<Cudnn *> cudnn();
-  /// Where kernels put it.
+  /// `memory` has room for a Fault; there is none yet. Kernels put it there.
+  Status setFault(void *memory);
   Fault *fault() const { return deviceFault; }
   /// Brings the fault to the host, behind what the stream has; may be captured.
   Status fetchFault(cudaStream_t to) const;

@@ -125,6 +125,10 @@ static bool hasCollectives(const Code &code) {
   return false;
 }
 
+/// What stands behind it is as aligned as it is.
+static constexpr uint64_t kFaultBytes = 256;
+static_assert(sizeof(Fault) <= kFaultBytes);
+
 Status CudaBackend::allocate() {
   Context &context = state->context;
   const Code &code = state->code;
@@ -134,7 +138,7 @@ Status CudaBackend::allocate() {
   const uint64_t staging =
       state->collectives ? state->collectives->stagingBytes() : 0;
   const uint64_t bytes = arena + streams.size() * workspace + staging +
-                         context.constantBytes() + 256;
+                         context.constantBytes() + kFaultBytes;
   GTP_ASSIGN_OR_RETURN(state->memory,
                        DeviceMemory::allocate(place.device, bytes));
   std::byte *base = state->memory->base();
@@ -153,7 +157,9 @@ Status CudaBackend::allocate() {
     state->collectives->setStaging(next);
     GTP_RETURN_IF_ERROR(state->collectives->setArena(base, arena));
   }
-  return context.uploadConstants(next + staging);
+  next += staging;
+  GTP_RETURN_IF_ERROR(context.setFault(next));
+  return context.uploadConstants(next + kFaultBytes);
 }
 
 Status CudaBackend::start(const pb::Plan &plan) {

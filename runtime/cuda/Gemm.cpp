@@ -11,8 +11,6 @@ using namespace gtp::rt;
 using namespace gtp::rt::cuda;
 namespace pb = gtp::plan::pb;
 
-/// What NVIDIA documents for Hopper and newer.
-static constexpr uint64_t kMostWorkspace = uint64_t(32) << 20;
 /// The library's list is ordered by a guess; the fastest has been among so
 /// many.
 static constexpr int kMostCandidates = 24;
@@ -26,12 +24,13 @@ static cudaDataType_t dataType(pb::DType type) {
   return type == pb::BF16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-Status gtp::rt::cuda::checkProductWorkspace(uint64_t bytes) {
-  if (bytes <= kMostWorkspace)
+Status gtp::rt::cuda::checkProductWorkspace(uint64_t bytes,
+                                            uint64_t scratchBytes) {
+  if (bytes <= scratchBytes)
     return Status::ok();
   return Status::error("it needs a workspace of " + std::to_string(bytes) +
-                       " bytes; products get " +
-                       std::to_string(kMostWorkspace));
+                       " bytes; the plan gives the product " +
+                       std::to_string(scratchBytes) + " of scratch");
 }
 
 /// cuBLASLt is column-major: what is row-major [R, C] here is C x R there, and
@@ -125,7 +124,8 @@ StatusOr<Gemm::Choice> Gemm::build(const ProductAlgorithm &attributes) const {
   GTP_CUDA(cublasLtMatmulAlgoCheck(context.blas(), description, first, second,
                                    result, result, &choice.algorithm, &found));
   choice.workspaceBytes = found.workspaceSize;
-  GTP_RETURN_IF_ERROR(checkProductWorkspace(choice.workspaceBytes));
+  GTP_RETURN_IF_ERROR(
+      checkProductWorkspace(choice.workspaceBytes, product.scratchBytes));
   return choice;
 }
 
@@ -140,7 +140,7 @@ static Status setPreferences(cublasLtMatmulPreference_t preference,
                  "cublasLtMatmulPreferenceSetAttribute");
   };
   GTP_RETURN_IF_ERROR(
-      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, size_t(kMostWorkspace)));
+      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, shape.scratchBytes));
   GTP_RETURN_IF_ERROR(
       set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions));
   GTP_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
@@ -183,7 +183,8 @@ Status Gemm::findCandidates(cublasLtMatmulPreference_t preference) {
   if (choices.empty())
     return Status::error(
         "cuBLASLt has no deterministic algorithm for the product " +
-        product.text() + ": " + cublasLtGetStatusString(status));
+        product.text() + " in " + std::to_string(product.scratchBytes) +
+        " bytes of scratch: " + cublasLtGetStatusString(status));
   chosen = choices.front();
   return Status::ok();
 }
@@ -211,8 +212,7 @@ cublasStatus_t Gemm::run(const Choice &choice, const void *a, const void *b,
 }
 
 Status Gemm::run(const void *a, const void *b, void *d, bool add,
-                 uint32_t stream) const {
-  return check(run(chosen, a, b, d, add, context.workspace(stream),
-                   context.stream(stream)),
+                 void *workspace, uint32_t stream) const {
+  return check(run(chosen, a, b, d, add, workspace, context.stream(stream)),
                "cublasLtMatmul");
 }

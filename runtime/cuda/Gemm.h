@@ -10,8 +10,9 @@
 
 namespace gtp::rt::cuda {
 
-/// Fails for a product that needs more workspace than products get.
-Status checkProductWorkspace(uint64_t bytes);
+/// Fails for an algorithm that needs more workspace, in bytes, than the plan
+/// gives the product.
+Status checkProductWorkspace(uint64_t bytes, uint64_t scratchBytes);
 
 /// d = a b (+ d), row-major, in float32 without TF32 or with bf16 operands and
 /// float32 sums. Its algorithm is one of those that sum in one fixed order, so
@@ -48,8 +49,9 @@ public:
   void use(const Choice &choice) { chosen = choice; }
   const Choice &choice() const { return chosen; }
 
-  /// On a stream of the plan, with its workspace.
-  Status run(const void *a, const void *b, void *d, bool add,
+  /// On a stream of the plan. `workspace` has the shape's bytes of scratch;
+  /// null where these are 0.
+  Status run(const void *a, const void *b, void *d, bool add, void *workspace,
              uint32_t stream) const;
   /// By an algorithm, on any stream; `workspace` holds what the algorithm
   /// needs.

@@ -181,7 +181,5 @@ Status gtp::rt::cuda::chooseAlgorithms(Context &context,
     }
     GTP_RETURN_IF_ERROR(saveMeasured(*options.tuningCache, before));
   }
-  for (const auto &[text, gemm] : context.products)
-    context.needWorkspace(gemm->choice().workspaceBytes);
   return place.exchange ? compare(context, place) : Status::ok();
 }

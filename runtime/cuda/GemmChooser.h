@@ -11,10 +11,9 @@ namespace gtp::rt::cuda {
 /// Gives every product of the context its algorithm, the same on all ranks:
 /// those of rank 0's `options.tuningCache`; what it lacks, the ranks share out
 /// and measure, and rank 0 saves. Without a cache all take the library's first
-/// choice. Asks the context for their workspace. All ranks must
-/// call it. Fails when the cache names an algorithm that the library does not
-/// take, when a measurement fails, and when ranks end with different
-/// algorithms.
+/// choice. All ranks must call it. Fails when the cache names an algorithm that
+/// the library does not take, when a measurement fails, and when ranks end with
+/// different algorithms.
 Status chooseAlgorithms(Context &context, const BackendOptions &options,
                         const CudaPlace &place);
 

@@ -21,7 +21,7 @@ static ProductMatrix matrix(const Site &site, size_t operand, bool transposed) {
 static Status needProductTypes(const Site &site) {
   namespace pb = plan::pb;
   auto type = [&](size_t operand) { return site.operand(operand).dtype(); };
-  for (size_t i = 0; i < site.count(); ++i)
+  for (size_t i = 0; i < 3; ++i)
     if (type(i) != pb::F32 && type(i) != pb::BF16)
       return Status::error("operand " + site.text(i) +
                            " is neither f32 nor bf16, which the cuda backend "
@@ -34,18 +34,31 @@ static Status needProductTypes(const Site &site) {
   return Status::ok();
 }
 
+/// What cuBLASLt may use of operand 3, which a call may lack.
+static StatusOr<uint64_t> productScratch(const Site &site) {
+  constexpr uint64_t alignment = 256;
+  if (site.count() == 3)
+    return uint64_t(0);
+  if (site.alignment(3) < alignment)
+    return Status::error("operand " + site.text(3) +
+                         " is not aligned to 256 bytes, which cuBLASLt needs");
+  return site.shape(3).elements();
+}
+
 /// Operand 2 is the product of operands 0 and 1.
 static StatusOr<KernelBody> makeProduct(const Site &site, bool transposeFirst,
                                         bool transposeSecond) {
   GTP_RETURN_IF_ERROR(needProductTypes(site));
+  GTP_ASSIGN_OR_RETURN(uint64_t scratch, productScratch(site));
   const ProductShape shape = {
       matrix(site, 0, transposeFirst), matrix(site, 1, transposeSecond),
-      matrix(site, 2, false), site.operand(2).accumulate()};
+      matrix(site, 2, false), site.operand(2).accumulate(), scratch};
   GTP_ASSIGN_OR_RETURN(std::shared_ptr<const Gemm> gemm,
                        Gemm::create(site.context, shape));
-  return KernelBody([gemm](const KernelCall &call) {
+  return KernelBody([gemm, scratch](const KernelCall &call) {
     return gemm->run(call.as<void>(0), call.as<void>(1), call.as<void>(2),
-                     call.add(2), call.stream);
+                     call.add(2), scratch ? call.as<void>(3) : nullptr,
+                     call.stream);
   });
 }
 

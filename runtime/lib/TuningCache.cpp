@@ -34,7 +34,8 @@ static std::string text(const ProductMatrix &matrix) {
 }
 
 std::string ProductShape::text() const {
-  return ::text(a) + " " + ::text(b) + " " + ::text(d) + (add ? " add" : "");
+  return ::text(a) + " " + ::text(b) + " " + ::text(d) + (add ? " add" : "") +
+         (scratchBytes ? " scratch:" + std::to_string(scratchBytes) : "");
 }
 
 //===-- reading -----------------------------------------------------------===//

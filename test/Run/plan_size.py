@@ -7,7 +7,7 @@ import gtp
 
 CONFIG = gtp.HERE.parent / "Import" / "Inputs" / "llama-3.1-70b-instruct.json"
 COMMON = ["--seq=4096", "--dtype=bf16", "--target=h200"]
-ROUNDS = 5
+ROUNDS = 9
 
 
 class Case:

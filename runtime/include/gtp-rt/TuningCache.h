@@ -37,11 +37,13 @@ struct ProductMatrix {
 struct ProductShape {
   ProductMatrix a, b, d;
   bool add = false;
+  /// Bytes of scratch that every call has; algorithms that need more are none.
+  uint64_t scratchBytes = 0;
 
   /// Names it in a tuning cache and in messages:
   /// "bf16:4096x6144:6144:256:T bf16:4096x4096:4096:256 f32:6144x4096:4096:256
-  /// add": of each of a, b and d its type, rows, columns, pitch, alignment, and
-  /// T if transposed.
+  /// add scratch:33554432": of each of a, b and d its type, rows, columns,
+  /// pitch, alignment, and T if transposed.
   std::string text() const;
 };
 

@@ -264,6 +264,37 @@ TEST(Checker, FindsAliases) {
       "alias");
 }
 
+/// Gives the product scratch in the buffer.
+static void addScratch(pb::Plan &plan, uint32_t buffer) {
+  pb::Operand *scratch =
+      findOperation(plan, "linear")->mutable_kernel()->add_operands();
+  scratch->set_buffer(buffer);
+  scratch->set_dtype(pb::U8);
+  scratch->add_dims(plan.buffers(static_cast<int>(buffer)).size());
+}
+
+TEST(Checker, ScratchHasItsOwnMemory) {
+  // Nothing is in dx yet.
+  pb::Plan plan = buildStep();
+  addScratch(plan, bufferNamed(plan, "dx"));
+  restateClaims(plan);
+  expectLegal(plan);
+  // The norm's gradient reads x again.
+  expectBroken(
+      [](pb::Plan &broken) { addScratch(broken, bufferNamed(broken, "x")); },
+      "undefined-read", "rms_norm_grad");
+  expectBroken(
+      [](pb::Plan &broken) {
+        const auto x = static_cast<int>(bufferNamed(broken, "x"));
+        *broken.add_buffers() = broken.buffers(x);
+        addScratch(broken, static_cast<uint32_t>(broken.buffers_size() - 1));
+      },
+      "undefined-read", "rms_norm_grad");
+  expectBroken(
+      [](pb::Plan &broken) { addScratch(broken, bufferNamed(broken, "y")); },
+      "alias");
+}
+
 TEST(Checker, AcceptsHarmlessRewrites) {
   // Independent operations in another order.
   pb::Plan plan = buildStep(apart());

@@ -167,6 +167,18 @@ TEST(KernelRegistry, VariadicOperandsExpand) {
 
 TEST(KernelCall, AcceptsAStridedLinear) { EXPECT_EQ(linear().verify(), ""); }
 
+TEST(KernelCall, AProductMayHaveScratch) {
+  EXPECT_EQ(linear().operand(pb::U8, {256}).verify(), "");
+  EXPECT_NE(linear().operand(pb::F32, {64}).verify().find("must be u8"),
+            std::string::npos);
+  EXPECT_NE(linear()
+                .operand(pb::U8, {256})
+                .operand(pb::U8, {256})
+                .verify()
+                .find("5 operands"),
+            std::string::npos);
+}
+
 TEST(KernelCall, RefusesWhatDoesNotFit) {
   auto expect = [](auto &&change, const std::string &text) {
     Calls calls = linear();

@@ -129,10 +129,21 @@ TEST(CudaSentences, CollectivesThatHoldMoreThanTheGpu) {
              "with a lower cta_reserve");
 }
 
+TEST(CudaSentences, ScratchOfProductsBetweenLines) {
+  OneCall product("linear", {{1, 8}, {8, 8}, {1, 8}}, 256);
+  pb::Operand scratch = operand(product.plan.buffer(512), pb::U8, {256});
+  scratch.set_offset(128);
+  *product.kernel->add_operands() = scratch;
+  expectSays(decoded(product.plan),
+             "operand 'scratch' u8[256] is not aligned to 256 bytes, which "
+             "cuBLASLt needs");
+}
+
 TEST(CudaSentences, ProductsThatNeedTooMuch) {
-  EXPECT_TRUE(cuda::checkProductWorkspace(32 << 20).isOk());
-  expectSays(cuda::checkProductWorkspace((32 << 20) + 1),
-             "it needs a workspace of 33554433 bytes; products get 33554432");
+  EXPECT_TRUE(cuda::checkProductWorkspace(1000, 1000).isOk());
+  expectSays(cuda::checkProductWorkspace(1001, 1000),
+             "it needs a workspace of 1001 bytes; the plan gives the product "
+             "1000 of scratch");
   EXPECT_TRUE(cuda::checkTimerMemory(7, 7).isOk());
   expectSays(cuda::checkTimerMemory(8, 7),
              "measuring the algorithms of matrix products takes 8 bytes of GPU "

@@ -25,13 +25,19 @@ void testLinear(const std::string &name) {
     Tensor x = randomTensor({batch, length, k}, 1);
     Tensor w = randomTensor({n, k}, 2);
     Tensor dy = randomTensor({batch, length, n}, 3);
-    KernelCase test(name);
-    if (name == "linear")
-      test.in(x).in(w).out(linear({x, w})).check();
-    else if (name == "linear_dgrad")
-      test.in(dy).in(w).out(differentiate(linear, {x, w}, 0, dy)).check();
-    else
-      test.in(dy).in(x).out(differentiate(linear, {x, w}, 1, dy)).check();
+    // Without scratch, with little, and with enough for sums in parts.
+    for (uint64_t scratch : {0, 256, 1 << 20}) {
+      KernelCase test(name);
+      if (name == "linear")
+        test.in(x).in(w).out(linear({x, w}));
+      else if (name == "linear_dgrad")
+        test.in(dy).in(w).out(differentiate(linear, {x, w}, 0, dy));
+      else
+        test.in(dy).in(x).out(differentiate(linear, {x, w}, 1, dy));
+      if (scratch)
+        test.scratch(scratch);
+      test.check();
+    }
   }
 }
 

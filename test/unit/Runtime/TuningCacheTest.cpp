@@ -53,6 +53,8 @@ TEST(TuningCache, TheKeySaysAllThatTheAlgorithmDependsOn) {
   EXPECT_EQ(shape.text(), text);
   shape.add = true;
   EXPECT_EQ(shape.text(), text + " add");
+  shape.scratchBytes = 1 << 20;
+  EXPECT_EQ(shape.text(), text + " add scratch:1048576");
 }
 
 TEST(TuningCache, WhatIsSavedIsRead) {
