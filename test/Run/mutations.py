@@ -32,6 +32,11 @@ PLANS = {
     "qwen2": (small("qwen2"), 3, 1, 2, []),
     "olmo2": (small("olmo2"), 2, 3, 1, ["--dtype=bf16"]),
     "frozen": (small("gpt_neox"), 2, 2, 2, ["--freeze=.*attention.*", "--replicate=.*mlp.*"]),
+    # Gathers in place of pieces that copies put there, and transports that need windows,
+    # thread blocks and scratch.
+    "own2": (LLAMA, 1, 2, 3, ["--target=h200", "--clip-norm=1"]),
+    "own22": (dict(LLAMA, num_hidden_layers=1), 2, 2, 1, ["--target=h200", "--dtype=bf16"]),
+    "own-gpt2": (dict(GPT2, n_layer=2), 2, 3, 2, ["--target=h200", "--optimizer=sgd"]),
 }
 
 

@@ -88,6 +88,7 @@ std::vector<pb::Plan> reduceTwice(const pb::Plan &plan) {
         collective.set_kind(pb::Collective::ALL_REDUCE);
         collective.mutable_destinations(0)->clear_accumulate();
         *collective.mutable_sources(0) = collective.destinations(0);
+        moveByHost(again);
         insertBehind(mutant, site, again);
         return true;
       });
@@ -123,6 +124,7 @@ std::vector<pb::Plan> scatterHalf(const pb::Plan &plan) {
             return false;
           operand->set_dims(0, operand->dims(0) / 2);
         }
+        moveByHost(at(mutant, site));
         return true;
       });
 }
@@ -303,6 +305,7 @@ std::vector<pb::Plan> maximum(const pb::Plan &plan) {
   return mutateAt(
       plan, allReductions(plan), [](pb::Plan &mutant, const Site &site) {
         at(mutant, site).mutable_collective()->set_reduce(pb::Collective::MAX);
+        moveByHost(at(mutant, site));
         return true;
       });
 }

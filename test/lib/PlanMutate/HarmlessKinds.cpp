@@ -234,7 +234,8 @@ std::vector<pb::Plan> unusedEntries(const pb::Plan &plan) {
   });
 }
 
-/// What is gathered is gathered again, to the same place.
+/// What is gathered is gathered again, to the same place; the own piece is put
+/// there again too, which the first gather took.
 std::vector<pb::Plan> gatherAgain(const pb::Plan &plan) {
   return mutateAt(
       plan, sitesOf(plan, isWeightGather),
@@ -243,6 +244,10 @@ std::vector<pb::Plan> gatherAgain(const pb::Plan &plan) {
         insertBehind(mutant, site, at(mutant, site));
         Site again = site;
         ++again.operation;
+        if (std::optional<Site> copy = ownCopyOf(mutant, site)) {
+          insertBehind(mutant, site, at(mutant, *copy));
+          ++again.operation;
+        }
         at(mutant, again).set_event_plus1(at(mutant, site).event_plus1());
         at(mutant, site).set_event_plus1(0);
         return true;

@@ -58,6 +58,8 @@ std::vector<pb::Plan> overwrite(const pb::Plan &plan) {
       plan, accumulations(plan), [](pb::Plan &mutant, const Site &site) {
         for (pb::Operand *operand : mutableOperands(at(mutant, site)))
           operand->clear_accumulate();
+        if (at(mutant, site).has_collective())
+          moveByHost(at(mutant, site));
         return true;
       });
 }
@@ -79,6 +81,7 @@ std::vector<pb::Plan> accumulateTooMuch(const pb::Plan &plan) {
             .mutable_collective()
             ->mutable_destinations(0)
             ->set_accumulate(true);
+        moveByHost(at(mutant, site));
         return true;
       });
 }

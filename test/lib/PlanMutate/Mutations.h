@@ -42,6 +42,7 @@ std::vector<Kind> allKinds();
 std::vector<Kind> orderKinds();
 std::vector<Kind> memoryKinds();
 std::vector<Kind> weightKinds();
+std::vector<Kind> ownPieceKinds();
 std::vector<Kind> gradientKinds();
 std::vector<Kind> microbatchKinds();
 std::vector<Kind> scalarKinds();

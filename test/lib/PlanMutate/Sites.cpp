@@ -172,6 +172,41 @@ bool mutate::updates(const pb::Plan &plan, const pb::Operation &operation) {
                              });
 }
 
+std::optional<Site> mutate::ownCopyOf(const pb::Plan &plan,
+                                      const Site &gather) {
+  const pb::Operand &source = at(plan, gather).collective().sources(0);
+  if (source.rank_strides().empty())
+    return std::nullopt;
+  Site site = gather;
+  while (site.operation-- > 0)
+    if (at(plan, site).has_copy() &&
+        at(plan, site).copy().destination().buffer() == source.buffer())
+      return site;
+  return std::nullopt;
+}
+
+pb::Operand &mutate::shardOf(pb::Plan &plan, const Site &gather) {
+  if (std::optional<Site> copy = ownCopyOf(plan, gather))
+    return *at(plan, *copy).mutable_copy()->mutable_source();
+  return *at(plan, gather).mutable_collective()->mutable_sources(0);
+}
+
+std::vector<pb::Operand *> mutate::gatherOperands(pb::Plan &plan,
+                                                  const Site &gather) {
+  std::vector<pb::Operand *> operands = mutableOperands(at(plan, gather));
+  if (std::optional<Site> copy = ownCopyOf(plan, gather))
+    for (pb::Operand *operand : mutableOperands(at(plan, *copy)))
+      operands.push_back(operand);
+  return operands;
+}
+
+void mutate::moveByHost(pb::Operation &operation) {
+  pb::Collective &collective = *operation.mutable_collective();
+  collective.set_transport(pb::Collective::HOST);
+  collective.set_ctas(0);
+  collective.clear_scratch();
+}
+
 std::vector<Use> mutate::usesOf(const pb::Plan &plan,
                                 const pb::Operation &operation) {
   std::vector<Use> uses;
@@ -216,6 +251,8 @@ std::vector<pb::Operand *> mutate::mutableOperands(pb::Operation &operation) {
       operands.push_back(&operand);
     for (pb::Operand &operand : *collective.mutable_destinations())
       operands.push_back(&operand);
+    if (collective.has_scratch())
+      operands.push_back(collective.mutable_scratch());
   }
   if (operation.has_copy())
     operands = {operation.mutable_copy()->mutable_source(),

@@ -69,6 +69,17 @@ bool isGradientReduction(const pb::Operation &operation,
 int parameterOf(const pb::Operation &operation);
 bool updates(const pb::Plan &plan, const pb::Operation &operation);
 
+/// The copy that puts the rank's own piece where an in-place gather finds it;
+/// none where the gather sends the shard itself.
+std::optional<Site> ownCopyOf(const pb::Plan &plan, const Site &gather);
+/// The shard that a gather brings together: its source, or that of its copy.
+pb::Operand &shardOf(pb::Plan &plan, const Site &gather);
+/// The operands that say which bytes those are: the gather's, and its copy's.
+std::vector<pb::Operand *> gatherOperands(pb::Plan &plan, const Site &gather);
+/// Lets the host move what a collective means, so that no transport refuses it
+/// for what it means.
+void moveByHost(pb::Operation &collective);
+
 /// All operands of an operation, with what the registry says.
 struct Use {
   const pb::Operand *operand;

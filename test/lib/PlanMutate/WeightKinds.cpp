@@ -34,8 +34,7 @@ std::vector<pb::Plan> gatherNeighbour(const pb::Plan &plan) {
     int other = neighbour(mutant, parameterOf(at(mutant, site)));
     if (other < 0)
       return false;
-    gather.mutable_sources(0)->set_buffer(
-        mutant.parameters(other).compute_buffer());
+    shardOf(mutant, site).set_buffer(mutant.parameters(other).compute_buffer());
     // With a label that fits what is sent, only the reader can tell.
     gather.set_parameter_plus1(static_cast<uint32_t>(other + 1));
     return true;
@@ -50,7 +49,10 @@ std::vector<pb::Plan> gatherStale(const pb::Plan &plan) {
     uint64_t offset = arenaEnd(mutant);
     mutant.mutable_buffers(index)->set_offset(offset);
     mutant.mutable_buffers(index)->set_kind(pb::Buffer::PERSISTENT);
+    std::optional<Site> copy = ownCopyOf(mutant, site);
     eraseOperation(mutant, site);
+    if (copy)
+      eraseOperation(mutant, *copy);
     return true;
   });
 }
@@ -64,12 +66,12 @@ std::vector<pb::Plan> dropGather(const pb::Plan &plan) {
 
 std::vector<pb::Plan> gatherHalf(const pb::Plan &plan) {
   return mutateAt(plan, gathers(plan), [](pb::Plan &mutant, const Site &site) {
-    pb::Collective &gather = *at(mutant, site).mutable_collective();
-    for (pb::Operand *operand :
-         {gather.mutable_sources(0), gather.mutable_destinations(0)}) {
+    for (pb::Operand *operand : gatherOperands(mutant, site)) {
       if (operand->dims(0) % 2)
         return false;
       operand->set_dims(0, operand->dims(0) / 2);
+      for (pb::AxisStride &stride : *operand->mutable_rank_strides())
+        stride.set_stride(stride.stride() / 2);
     }
     return true;
   });
@@ -88,14 +90,35 @@ bool otherAxes(pb::Plan &mutant, const Site &site) {
           std::equal(right.axes().begin(), right.axes().end(),
                      other.axes().begin()))) {
       collective.set_communicator(static_cast<uint32_t>(i));
+      moveByHost(at(mutant, site));
       return true;
     }
   }
   return false;
 }
 
+/// The pieces are then in the order of the other axes.
 std::vector<pb::Plan> gatherOtherAxes(const pb::Plan &plan) {
-  return mutateAt(plan, gathers(plan), otherAxes);
+  return mutateAt(plan, gathers(plan), [](pb::Plan &mutant, const Site &site) {
+    if (!otherAxes(mutant, site))
+      return false;
+    const pb::Collective &gather = at(mutant, site).collective();
+    const auto &axes =
+        mutant.communicators(static_cast<int>(gather.communicator())).axes();
+    for (pb::Operand *operand : gatherOperands(mutant, site)) {
+      if (operand->rank_strides().empty())
+        continue;
+      operand->clear_rank_strides();
+      uint64_t stride = *byteExtent(*operand);
+      for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+        pb::AxisStride &of = *operand->add_rank_strides();
+        of.set_axis(*axis);
+        of.set_stride(stride);
+        stride *= mutant.mesh().axes(static_cast<int>(*axis)).degree();
+      }
+    }
+    return true;
+  });
 }
 
 std::vector<pb::Plan> reduceOtherAxes(const pb::Plan &plan) {
