@@ -155,7 +155,8 @@ static Status run(const Arguments &arguments) {
   return printLayer(*timer, rows, 2 * arguments.seconds);
 }
 
-int main(int argc, char **argv) {
+/// `main`, but for what is thrown.
+static int runCommand(int argc, char **argv) {
   Arguments arguments;
   CLI::App app("Times the matrix products of a model on GPU 0.", "gemm-rates");
   app.add_option("--tokens", arguments.tokens, "of a microbatch");
@@ -170,4 +171,13 @@ int main(int argc, char **argv) {
   if (!status.isOk())
     std::fprintf(stderr, "gemm-rates: error: %s\n", status.message().c_str());
   return status.isOk() ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+  try {
+    return runCommand(argc, argv);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "gemm-rates: error: %s\n", error.what());
+    return 1;
+  }
 }

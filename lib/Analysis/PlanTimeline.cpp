@@ -13,9 +13,9 @@
 #include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
 #include "gtp/Plan/Transport.h"
+#include "gtp/Support/LowerCase.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -35,9 +35,7 @@ std::string gtp::operationName(const pb::Plan &plan, const pb::Operation &op) {
     name = pb::Collective::Kind_Name(op.collective().kind());
   else if (op.has_copy())
     name = "copy";
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return name;
+  return lowerCase(std::move(name));
 }
 
 const std::string &gtp::operationSource(const pb::Plan &plan,

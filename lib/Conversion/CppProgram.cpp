@@ -4,6 +4,7 @@
 #include "CppFields.h"
 #include "CppText.h"
 #include "PlanRepeats.h"
+#include "gtp/Support/LowerCase.h"
 
 #include <algorithm>
 #include <cctype>
@@ -93,12 +94,6 @@ private:
 // Sections and classes
 //===----------------------------------------------------------------------===//
 
-static std::string lower(std::string text) {
-  for (char &c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 void Layout::collectSections() {
   sections.push_back(
       {"declareBuffers", "Buffers", "buffer", items.programs[0].buffers});
@@ -107,7 +102,7 @@ void Layout::collectSections() {
   std::map<std::string, int> seen;
   for (size_t p = 0; p < items.programs.size(); ++p) {
     const ProgramItems &part = items.programs[p];
-    std::string name = lower(part.kind);
+    std::string name = lowerCase(part.kind);
     int number = ++seen[name];
     if (number > 1)
       name += std::to_string(number);
@@ -115,7 +110,7 @@ void Layout::collectSections() {
       sections.push_back(
           {name + "_buffers", "Buffers", "buffer", part.buffers});
     for (const RegionItems &region : part.regions) {
-      std::string function = name + "_" + lower(region.kind);
+      std::string function = name + "_" + lowerCase(region.kind);
       int regionNumber = ++seen[function];
       if (regionNumber > 1)
         function += std::to_string(regionNumber);
@@ -327,7 +322,7 @@ void Layout::nameConstants() {
   for (const Draft &draft : drafts)
     globals.give(draft.name);
   for (Run &run : runs)
-    run.table = globals.give(lower(drafts[run.draft].name) + "s");
+    run.table = globals.give(lowerCase(drafts[run.draft].name) + "s");
   for (uint64_t index : buffers)
     bufferNames[index] =
         add("Buffer",

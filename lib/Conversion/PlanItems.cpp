@@ -2,6 +2,7 @@
 
 #include "PlanItems.h"
 #include "CppText.h"
+#include "gtp/Support/LowerCase.h"
 
 #include <cctype>
 #include <set>
@@ -96,23 +97,18 @@ Status Reader::readHeader() {
       result = name + "_" + std::to_string(i);
     return result;
   };
-  auto lower = [](std::string text) {
-    for (char &c : text)
-      c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return text;
-  };
   pb::Plan part;
   *part.mutable_streams() = plan.streams();
   addSetters(part, "plan.message.", items.streams);
   for (const pb::Stream &stream : plan.streams())
     items.streamNames.push_back(
-        unique(lower(pb::Stream::Kind_Name(stream.kind())) + "_stream"));
+        unique(lowerCase(pb::Stream::Kind_Name(stream.kind())) + "_stream"));
   part.Clear();
   *part.mutable_communicators() = plan.communicators();
   addSetters(part, "plan.message.", items.communicators);
   for (const pb::Communicator &communicator : plan.communicators()) {
     std::string name =
-        lower(pb::Communicator::Purpose_Name(communicator.purpose()));
+        lowerCase(pb::Communicator::Purpose_Name(communicator.purpose()));
     for (uint32_t axis : communicator.axes())
       name += "_" + plan.mesh().axes(int(axis)).name();
     items.communicatorNames.push_back(unique(name));
@@ -232,10 +228,7 @@ Status Reader::addView(const pb::Operand &operand, SlotText &out) {
   GTP_RETURN_IF_ERROR(
       expectOnly(operand, {"buffer", "offset", "dtype", "dims", "pitch",
                            "iteration_stride", "rank_strides", "accumulate"}));
-  std::string type = pb::DType_Name(operand.dtype());
-  for (char &c : type)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  out += type + "(";
+  out += lowerCase(pb::DType_Name(operand.dtype())) + "(";
   out += buffer(operand.buffer());
   out += ", " + listText(operand.dims()) + ")";
   auto add = [&](const char *function, uint64_t value) {

@@ -6,13 +6,13 @@
 #include "CppText.h"
 #include "gtp/Conversion/Passes.h"
 #include "gtp/Conversion/PlanToProto.h"
+#include "gtp/Plan/PlanFile.h"
 
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Target/Cpp/CppEmitter.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace gtp {
 #define GEN_PASS_DEF_CONVERTPLANTOEMITCPASS
@@ -106,10 +106,6 @@ static std::string commentText(StringRef text) {
   return result;
 }
 
-static std::string hashText(const pb::Plan &plan) {
-  return llvm::formatv("{0:x-16}{1:x-16}", plan.hash_high(), plan.hash_low());
-}
-
 void EmitCWriter::writeHeader(const pb::Plan &plan) {
   verbatim("// " + commentText(plan.provenance().source()) + ": " +
            commentText(plan.provenance().family()) + " by " + plan.producer() +
@@ -200,7 +196,7 @@ void EmitCWriter::writeMain(const CppProgram &program, const pb::Plan &plan) {
   auto code = emitc::CallOpaqueOp::create(
       builder, loc, integer, "gtp::rt::runBuiltPlan", entry->getArguments(),
       builder.getArrayAttr({argument(0), argument(1), value("plan.message"),
-                            value(quoted(hashText(plan)))}));
+                            value(quoted(plan::sealedHash(plan).text()))}));
   emitc::ReturnOp::create(builder, loc, code.getResult(0));
 }
 

@@ -7,6 +7,7 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -45,6 +46,16 @@ PlanHash gtp::plan::hashPlan(const pb::Plan &plan) {
   return {hash.low64, hash.high64};
 }
 
+PlanHash gtp::plan::sealedHash(const pb::Plan &plan) {
+  return {plan.hash_low(), plan.hash_high()};
+}
+
+std::string PlanHash::text() const {
+  char digits[33];
+  std::snprintf(digits, sizeof digits, "%016" PRIx64 "%016" PRIx64, high, low);
+  return digits;
+}
+
 void gtp::plan::sealPlan(pb::Plan &plan) {
   plan.set_schema_version(kSchemaVersion);
   plan.clear_hash_low();
@@ -75,8 +86,7 @@ StatusOr<pb::Plan> gtp::plan::parsePlan(std::string_view bytes) {
                          std::to_string(kSchemaVersion) +
                          "; compile the plan again with the gtp-opt of this "
                          "build");
-  PlanHash expected{plan.hash_low(), plan.hash_high()};
-  if (!(hashPlan(plan) == expected))
+  if (!(hashPlan(plan) == sealedHash(plan)))
     return Status::error(
         "the plan's hash does not match its contents: the file "
         "is damaged or was changed; compile it again");

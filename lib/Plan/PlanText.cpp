@@ -11,7 +11,6 @@
 #include "gtp/Plan/PlanFile.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
 #include <map>
 #include <numeric>
@@ -91,12 +90,6 @@ private:
   std::string out;
 };
 
-std::string hex(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016" PRIx64, value);
-  return text;
-}
-
 std::string number(double value) {
   char text[40];
   std::snprintf(text, sizeof(text), "%.17g", value);
@@ -118,7 +111,7 @@ Printer::Printer(const pb::Plan &plan) : plan(plan) {
 void Printer::header() {
   fact(0, "plan by", "'" + plan.producer() + "'");
   fact(1, "schema", plan.schema_version());
-  fact(1, "hash", hex(plan.hash_high()) + hex(plan.hash_low()));
+  fact(1, "hash", sealedHash(plan).text());
   const pb::Provenance &provenance = plan.provenance();
   fact(0, "source",
        "'" + provenance.source() + "' family " + provenance.family() +

@@ -152,6 +152,19 @@ uint64_t gtp::plan::collectiveScratchBytes(const Collective &collective,
   return bytes;
 }
 
+std::string gtp::plan::whyNotWithScratch(const Collective &collective,
+                                         uint64_t ranks) {
+  const uint64_t needed = collectiveScratchBytes(collective, ranks);
+  const uint64_t given = collective.has_scratch()
+                             ? byteExtent(collective.scratch()).value_or(0)
+                             : 0;
+  if (given == needed)
+    return "";
+  return "by " + Collective::Transport_Name(collective.transport()) + " with " +
+         std::to_string(given) + " bytes of scratch, expected " +
+         std::to_string(needed);
+}
+
 bool gtp::plan::needsWindow(Collective::Transport transport) {
   return transport == Collective::COPY_ENGINE ||
          transport == Collective::SYMMETRIC;

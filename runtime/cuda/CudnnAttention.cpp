@@ -74,7 +74,7 @@ private:
   void forward();
   void backward();
 
-  const cudnnHandle_t handle;
+  cudnnContext *const handle;
   const AttentionProblem problem;
   fe::graph::Graph graph;
   int64_t algorithm = -1;
@@ -83,8 +83,8 @@ private:
 
 class Library : public Cudnn {
 public:
-  explicit Library(cudnnHandle_t handle) : handle(handle) {}
-  ~Library() override { fe::detail::destroy_handle(handle); }
+  explicit Library(cudnnHandle_t handle)
+      : handle(handle, fe::detail::destroy_handle) {}
 
   std::string name() const override {
     return "cuDNN " + versionText(fe::detail::get_backend_version());
@@ -96,7 +96,7 @@ private:
   using Key =
       std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, float, bool,
                  uint64_t, bool, bool, std::vector<uint64_t>, uint64_t>;
-  const cudnnHandle_t handle;
+  const std::unique_ptr<cudnnContext, cudnnStatus_t (*)(cudnnHandle_t)> handle;
   std::map<Key, MadeAttention> made;
 };
 
@@ -235,7 +235,7 @@ StatusOr<MadeAttention> Library::attention(const AttentionProblem &problem,
   MadeAttention result;
   // What the frontend loads itself, it throws of.
   try {
-    auto attention = std::make_shared<Attention>(handle, problem);
+    auto attention = std::make_shared<Attention>(handle.get(), problem);
     fe::error_t error = attention->describe();
     if (error.is_bad()) {
       result.refusal = error.get_message();

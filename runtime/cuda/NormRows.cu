@@ -158,6 +158,20 @@ struct Held {
   }
 };
 
+/// Of a group; 0 unless centered. All threads of the team call.
+template <typename T, unsigned kLanes, unsigned kPacks>
+__device__ float meanOf(bool centered, uint32_t group, float share,
+                        const Held<T, kLanes, kPacks> &in, Team<kLanes> &team) {
+  float mean = 0;
+  if (centered) {
+    float sum[1] = {0};
+    in.each(group, [&](unsigned k, unsigned i) { sum[0] += in.value(k, i); });
+    team.sum(sum);
+    mean = sum[0] * share;
+  }
+  return mean;
+}
+
 template <typename T, unsigned kLanes, unsigned kPacks, bool kAdds>
 __global__ void __launch_bounds__(threadsOf(kLanes))
     normKernel(NormShape shape, View<const T> x, View<const T> added,
@@ -178,14 +192,7 @@ __global__ void __launch_bounds__(threadsOf(kLanes))
       in.add(other, stored.data + placeOf(item, groups, group, stored.pitch),
              group);
     }
-    float mean = 0;
-    if (shape.centered) {
-      float sum[1] = {0};
-      Values::each(group,
-                   [&](unsigned k, unsigned i) { sum[0] += in.value(k, i); });
-      team.sum(sum);
-      mean = sum[0] * share;
-    }
+    const float mean = meanOf(shape.centered, group, share, in, team);
     float squares[1] = {0};
     Values::each(group, [&](unsigned k, unsigned i) {
       float d = in.value(k, i) - mean;
@@ -242,14 +249,7 @@ __global__ void __launch_bounds__(threadsOf(kLanes),
     auto slope = [&](unsigned k, unsigned i) {
       return grad.value(k, i) * (shape.unitOffset + scale.value(k, i));
     };
-    float mean = 0;
-    if (shape.centered) {
-      float sum[1] = {0};
-      Values::each(group,
-                   [&](unsigned k, unsigned i) { sum[0] += in.value(k, i); });
-      team.sum(sum);
-      mean = sum[0] * share;
-    }
+    const float mean = meanOf(shape.centered, group, share, in, team);
     // Of squares, of products of slopes and x - mean, and of slopes.
     float all[3] = {};
     Values::each(group, [&](unsigned k, unsigned i) {

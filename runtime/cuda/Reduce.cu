@@ -13,36 +13,10 @@ struct Sources {
   unsigned count;
 };
 
-template <typename T>
-struct Number {
-  using Wide = T;
-};
-template <>
-struct Number<bf16> {
-  using Wide = float;
-};
-
-/// Rounded once: a bfloat16 of a double does not go through float.
-template <typename T, typename From>
-__device__ T rounded(From x) {
-  if constexpr (std::is_same_v<T, From>)
-    return x;
-  else if constexpr (!std::is_same_v<T, bf16>)
-    return static_cast<T>(x);
-  else if constexpr (std::is_same_v<From, double>)
-    return __double2bfloat16(x);
-  else
-    return __float2bfloat16_rn(x);
-}
-template <typename T>
-__device__ typename Number<T>::Wide wide(T x) {
-  return static_cast<typename Number<T>::Wide>(x);
-}
-
 /// One element of what is sent, of type T, as a rank's contribution counts.
 template <typename T, typename Wire, typename Sum>
 __device__ Sum contribution(T x) {
-  return static_cast<Sum>(wide(rounded<Wire>(wide(x))));
+  return static_cast<Sum>(toSum(fromSum<Wire>(toSum(x))));
 }
 
 template <typename Sent, typename T, typename Wire, typename Sum,
@@ -71,9 +45,9 @@ __device__ void reducePack(const Sources &sources, uint64_t i, T *out,
     result = loadPack<T, kWidth>(out + i);
 #pragma unroll
   for (unsigned k = 0; k < kWidth; ++k) {
-    T value = rounded<T>(wide(rounded<Wire>(sums[k])));
+    T value = fromSum<T>(toSum(fromSum<Wire>(sums[k])));
     result.values[k] =
-        add ? rounded<T>(wide(result.values[k]) + wide(value)) : value;
+        add ? fromSum<T>(toSum(result.values[k]) + toSum(value)) : value;
   }
   storePack<T, kWidth>(out + i, result);
 }

@@ -95,9 +95,11 @@ __device__ inline void storePack(T *to, const Pack<T, kWidth> &pack) {
 template <typename T>
 using SumOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
+__device__ inline int64_t toSum(int64_t x) { return x; }
 __device__ inline double toSum(double x) { return x; }
 __device__ inline float toSum(float x) { return x; }
 __device__ inline float toSum(bf16 x) { return toFloat(x); }
+/// Rounded once: a bfloat16 of a double does not go through float.
 template <typename T, typename Sum>
 __device__ inline T fromSum(Sum x) {
   if constexpr (!std::is_same_v<T, bf16>)
@@ -121,12 +123,14 @@ __device__ inline void narrow(T *to, const Sum (&from)[kWidth]) {
   if constexpr (std::is_same_v<T, bf16> && std::is_same_v<Sum, float> &&
                 kWidth % 2 == 0) {
     // One instruction rounds two.
-    Pack<__nv_bfloat162, kWidth / 2> pack;
+    Pack<T, kWidth> pack;
 #pragma unroll
-    for (unsigned k = 0; k < kWidth; k += 2)
-      pack.values[k / 2] = __floats2bfloat162_rn(from[k], from[k + 1]);
-    storePack<__nv_bfloat162, kWidth / 2>(
-        reinterpret_cast<__nv_bfloat162 *>(to), pack);
+    for (unsigned k = 0; k < kWidth; k += 2) {
+      __nv_bfloat162 pair = __floats2bfloat162_rn(from[k], from[k + 1]);
+      pack.values[k] = pair.x;
+      pack.values[k + 1] = pair.y;
+    }
+    storePack<T, kWidth>(to, pack);
   } else {
     Pack<T, kWidth> pack;
 #pragma unroll

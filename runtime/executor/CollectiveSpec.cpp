@@ -97,13 +97,8 @@ StatusOr<CollectiveSpec> gtp::rt::readCollective(const Collective &collective,
     GTP_RETURN_IF_ERROR(checkMember(source, destination, spec.kind, groupSize));
     spec.counts.push_back(*plan::elementCount(source));
   }
-  uint64_t needed = plan::collectiveScratchBytes(collective, groupSize);
-  uint64_t given = collective.has_scratch()
-                       ? plan::byteExtent(collective.scratch()).value_or(0)
-                       : 0;
-  if (given != needed)
-    return Status::error("it has " + std::to_string(given) +
-                         " bytes of scratch, and its transport needs " +
-                         std::to_string(needed));
+  whyNot = plan::whyNotWithScratch(collective, groupSize);
+  if (!whyNot.empty())
+    return Status::error("it goes " + whyNot);
   return spec;
 }

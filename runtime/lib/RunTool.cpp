@@ -139,15 +139,6 @@ static std::string commandLineText(int argc, const char *const *argv,
   return text;
 }
 
-static std::string hashText(const plan::pb::Plan &plan) {
-  plan::PlanHash hash = plan::hashPlan(plan);
-  char text[40];
-  std::snprintf(text, sizeof text, "%016lx%016lx",
-                static_cast<unsigned long>(hash.high),
-                static_cast<unsigned long>(hash.low));
-  return text;
-}
-
 /// Tells the other ranks of a job what has failed here.
 static void reportFailure(ControlChannel &channel, const Status &status) {
   std::string text = status.message();
@@ -203,7 +194,8 @@ static Status runRank(Console &console, const RunOptions &options,
   auto attempt = [&] {
     GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(static_cast<int>(
                                               role.place->localRank)));
-    GTP_RETURN_IF_ERROR(agree(*channel, hashText(plan), commandLine, gpu));
+    GTP_RETURN_IF_ERROR(
+        agree(*channel, plan::hashPlan(plan).text(), commandLine, gpu));
     return runPlan(console, options, plan, checked, role, nullptr, gpus,
                    channel.get());
   };
@@ -224,7 +216,7 @@ static Status runRank(Console &console, const RunOptions &options,
 /// A program that builds another plan than it was made for says so, whether it
 /// was changed or its runtime was.
 static Status checkHash(const BuiltPlan &built) {
-  std::string found = hashText(*built.plan);
+  std::string found = plan::hashPlan(*built.plan).text();
   if (built.hash.empty() || built.hash == found)
     return Status::ok();
   return Status::error(

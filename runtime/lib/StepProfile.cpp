@@ -8,11 +8,11 @@
 #include "gtp/Plan/KernelSignature.h"
 #include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
+#include "gtp/Support/LowerCase.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <numeric>
 
@@ -37,12 +37,6 @@ static int64_t mean(const std::vector<int64_t> &values) {
          std::max<int64_t>(1, int64_t(values.size()));
 }
 
-static std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 StepProfile::Key StepProfile::keyOf(const pb::Operation &operation) const {
   Key key;
   if (operation.has_kernel()) {
@@ -55,7 +49,7 @@ StepProfile::Key StepProfile::keyOf(const pb::Operation &operation) const {
     }
   } else if (operation.has_collective()) {
     const pb::Collective &collective = operation.collective();
-    key.name = lower(pb::Collective::Kind_Name(collective.kind()));
+    key.name = lowerCase(pb::Collective::Kind_Name(collective.kind()));
     key.transport = collective.transport();
     key.ranks = plan::groupSize(
         plan.proto().mesh(),
@@ -262,7 +256,7 @@ Status StepProfile::write(const std::string &path, const std::string &machine,
           transport == pb::Collective::AUTO ? (isHost ? "host" : "ring")
           : transport == pb::Collective::RING_TRANSPORT
               ? "ring"
-              : lower(pb::Collective::Transport_Name(transport));
+              : lowerCase(pb::Collective::Transport_Name(transport));
       entry["ranks"] = key.ranks;
       entry["bytes"] = key.bytes;
     } else {

@@ -3,22 +3,16 @@
 #include "gtp-rt/TraceFile.h"
 #include "gtp-rt/File.h"
 #include "gtp/Plan/Iteration.h"
+#include "gtp/Support/LowerCase.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
 
 using namespace gtp;
 using namespace gtp::rt;
 namespace pb = gtp::plan::pb;
 using Json = nlohmann::ordered_json;
-
-static std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 std::vector<OperationTime> gtp::rt::predictTimes(const pb::Plan &plan) {
   std::vector<OperationTime> times;
@@ -59,7 +53,7 @@ static std::string titleOf(const RunPlan &plan,
   uint32_t name = operation.source();
   if (operation.has_collective()) {
     const pb::Collective &collective = operation.collective();
-    title = lower(pb::Collective::Kind_Name(collective.kind()));
+    title = lowerCase(pb::Collective::Kind_Name(collective.kind()));
     if (collective.parameter_plus1())
       name =
           plan.proto().parameters(int(collective.parameter_plus1() - 1)).name();
@@ -83,10 +77,10 @@ static void addLanes(Json &events, const RunPlan &plan, int process,
   const pb::Plan &proto = plan.proto();
   events.push_back(metadata("process_name", process, 0, name));
   for (int stream = 0; stream < proto.streams_size(); ++stream)
-    events.push_back(
-        metadata("thread_name", process, stream + 1,
-                 lower(pb::Stream::Kind_Name(proto.streams(stream).kind())) +
-                     " " + std::to_string(stream)));
+    events.push_back(metadata(
+        "thread_name", process, stream + 1,
+        lowerCase(pb::Stream::Kind_Name(proto.streams(stream).kind())) + " " +
+            std::to_string(stream)));
   for (const OperationTime &time : times) {
     const pb::Operation &operation = proto.programs(0)
                                          .regions(int(time.region))

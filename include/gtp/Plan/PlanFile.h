@@ -30,10 +30,14 @@ struct PlanHash {
   bool operator==(const PlanHash &other) const {
     return low == other.low && high == other.high;
   }
+  /// 32 hexadecimal digits, the high half first.
+  std::string text() const;
 };
 
 /// XXH3-128 of the deterministic serialization with the hash fields zero.
 PlanHash hashPlan(const pb::Plan &plan);
+/// What a sealed plan says that its hash is.
+PlanHash sealedHash(const pb::Plan &plan);
 
 /// Sets schema version and hash; the last thing that an emitter does.
 void sealPlan(pb::Plan &plan);

@@ -48,6 +48,9 @@ uint64_t memberScratchBytes(pb::Collective::Transport transport,
 /// Of all members, one behind the other.
 uint64_t collectiveScratchBytes(const pb::Collective &collective,
                                 uint64_t ranks);
+/// "" if the collective has that many; else why it does not go by its
+/// transport: "by PAIRWISE with 0 bytes of scratch, expected 768".
+std::string whyNotWithScratch(const pb::Collective &collective, uint64_t ranks);
 
 /// Whether its buffers must be in a window of the communicator.
 bool needsWindow(pb::Collective::Transport transport);

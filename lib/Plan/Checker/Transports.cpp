@@ -8,7 +8,6 @@
 #include "Structure.h"
 
 #include "gtp/Plan/Layout.h"
-#include "gtp/Plan/Operand.h"
 #include "gtp/Plan/Transport.h"
 
 using namespace gtp;
@@ -64,12 +63,6 @@ Status check::checkTransport(const Context &c, const Collective &collective) {
     return error(by + " in chunks of " +
                  std::to_string(collective.chunk_bytes()) +
                  " bytes; every transport sends whole, expected 0");
-  uint64_t needed = collectiveScratchBytes(collective, ranks);
-  uint64_t given = collective.has_scratch()
-                       ? byteExtent(collective.scratch()).value_or(0)
-                       : 0;
-  if (needed != given)
-    return error(by + " with " + std::to_string(given) +
-                 " bytes of scratch, expected " + std::to_string(needed));
-  return Status::ok();
+  why = whyNotWithScratch(collective, ranks);
+  return why.empty() ? Status::ok() : error(why);
 }

@@ -359,7 +359,7 @@ TEST(HostCollectives, WhatTheHostDoesNotHaveIsRefusedByName) {
       {[](pb::Collective &c) { c.set_transport(pb::Collective::SYMMETRIC); },
        "it goes by SYMMETRIC, which sums 3 ranks in another order than FLAT"},
       {[](pb::Collective &c) { c.set_transport(pb::Collective::PAIRWISE); },
-       "it has 0 bytes of scratch, and its transport needs 768"},
+       "it goes by PAIRWISE with 0 bytes of scratch, expected 768"},
       {[](pb::Collective &c) { c.clear_sources(); },
        "it has 0 sources and 1 destinations; it needs as many, at least one"},
   };
