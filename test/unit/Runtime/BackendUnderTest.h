@@ -9,6 +9,8 @@
 
 #include "gtp-rt/Backend.h"
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <string>
 
@@ -24,6 +26,15 @@ double narrowUnits();
 
 /// Why the backend cannot run on this machine; empty where it can.
 std::string whyNotHere();
+
+/// Of a test that the backend must run for.
+class TestOnBackend : public testing::Test {
+protected:
+  void SetUp() override {
+    if (std::string reason = whyNotHere(); !reason.empty())
+      GTEST_SKIP() << reason;
+  }
+};
 
 } // namespace gtp::test
 

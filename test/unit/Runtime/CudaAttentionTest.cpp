@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BackendUnderTest.h"
 #include "HostPlan.h"
 #include "gtp-rt/CudaBackend.h"
 #include "gtp/Support/BFloat16.h"
@@ -175,13 +176,7 @@ void compare(const Case &c, bool fast, const std::string &expected) {
   }
 }
 
-class CudaAttention : public testing::Test {
-protected:
-  void SetUp() override {
-    if (rt::countGpus() == 0)
-      GTEST_SKIP() << "this machine has no GPU";
-  }
-};
+class CudaAttention : public TestOnBackend {};
 
 TEST_F(CudaAttention, ByCudnn) {
   for (const Case &c :

@@ -91,6 +91,29 @@ TEST(CudaSentences, ValuesThatTypesLack) {
              "the cuda backend cannot fill 'out' i32[8] with 2147483648.0");
 }
 
+/// What the registry allows and CUDA does not do.
+TEST(CudaSentences, TypesThatItDoesNotComputeIn) {
+  HostPlan mixed;
+  mixed.kernel(mixed.region(pb::Region::ONCE), 0, "linear",
+               {operand(mixed.buffer(64), pb::F32, {4, 4}),
+                operand(mixed.buffer(64), pb::F32, {4, 4}),
+                operand(mixed.buffer(32), pb::BF16, {4, 4})});
+  expectSays(decoded(mixed), "is bf16; cuBLASLt has no product of f32 "
+                             "operands that rounds to it; compile with "
+                             "--grad-dtype=f32");
+  HostPlan wide;
+  auto of = [&] { return operand(wide.buffer(128), pb::F64, {4, 4}); };
+  wide.kernel(wide.region(pb::Region::ONCE), 0, "linear", {of(), of(), of()});
+  expectSays(decoded(wide),
+             "is neither f32 nor bf16, which the cuda backend multiplies in");
+  HostPlan product;
+  auto x = [&] { return operand(product.buffer(128), pb::F64, {16}); };
+  product.kernel(product.region(pb::Region::ONCE), 0, "mul", {x(), x(), x()});
+  expectSays(decoded(product),
+             "operand 'a' f64[16] is neither f32 nor bf16, which the cuda "
+             "backend computes in");
+}
+
 /// The registry has none that CUDA lacks, so this asks the target itself.
 TEST(CudaSentences, KernelsThatItLacks) {
   HostPlan plan;
@@ -219,13 +242,7 @@ TEST(CudaSentences, PlansOfTheGpuTestsAreRight) {
   }
 }
 
-class CudaSentencesOnGpu : public testing::Test {
-protected:
-  void SetUp() override {
-    if (std::string reason = whyNotHere(); !reason.empty())
-      GTEST_SKIP() << reason;
-  }
-};
+class CudaSentencesOnGpu : public TestOnBackend {};
 
 Status refusal(const HostPlan &plan, uint64_t rank = 0) {
   rt::CudaPlace place;
