@@ -15,6 +15,7 @@
 #include "gtp/Support/RoundUp.h"
 
 #include <chrono>
+#include <cstdio>
 #include <set>
 #include <thread>
 
@@ -387,6 +388,21 @@ StatusOr<std::string> gtp::rt::describeGpu(int device) {
          std::to_string(blas / 10000) + "." + std::to_string(blas / 100 % 100) +
          "." + std::to_string(blas % 100) + ", NCCL " + ncclVersion() + ", " +
          Cudnn::installed();
+}
+
+StatusOr<std::string> gtp::rt::identifyGpu(int device) {
+  cudaDeviceProp properties;
+  GTP_CUDA(cudaGetDeviceProperties(&properties, device));
+  char text[32];
+  GTP_CUDA(cudaDeviceGetPCIBusId(text, sizeof text, device));
+  std::string result = std::string(text) + " with UUID ";
+  for (size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
+    std::snprintf(text, sizeof text,
+                  i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
+                  static_cast<unsigned char>(properties.uuid.bytes[i]));
+    result += text;
+  }
+  return result;
 }
 
 StatusOr<std::unique_ptr<Backend>>

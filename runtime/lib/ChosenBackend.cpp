@@ -49,9 +49,9 @@ StatusOr<ChosenBackend> gtp::rt::createBackend(
     console.status(text);
   };
   CudaPlace place;
+  place.device = role.device;
   if (channel) {
     place.rank = role.place->rank;
-    place.device = static_cast<int>(role.place->localRank);
     place.exchange = [channel](const std::string &text) {
       return channel->exchange(text);
     };

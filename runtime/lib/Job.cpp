@@ -2,6 +2,8 @@
 
 #include "Job.h"
 
+#include <map>
+
 using namespace gtp;
 using namespace gtp::rt;
 
@@ -49,12 +51,15 @@ StatusOr<Role> gtp::rt::chooseRole(const RunOptions &options, uint64_t ranks,
                            " ranks and the job " +
                            std::to_string(role.place->size) +
                            " processes; start one for each rank");
+    if (count == 1)
+      return role;
     if (role.place->localRank >= count)
       return Status::error(
           "rank " + std::to_string(role.place->rank) + " is process " +
           std::to_string(role.place->localRank) +
-          " of its machine, which has " + std::to_string(count) +
+          " of its machine, counted from 0, and sees " + std::to_string(count) +
           " GPUs; start at most one a GPU");
+    role.device = static_cast<int>(role.place->localRank);
     return role;
   }
   if (ranks == 1)
@@ -83,6 +88,21 @@ Status gtp::rt::agree(ControlChannel &channel, const std::string &planHash,
         return Status::error("rank " + std::to_string(rank) + " has another " +
                              what + " than rank 0: '" + all[rank] + "' and '" +
                              all[0] + "'; all ranks must have the same");
+  }
+  return Status::ok();
+}
+
+Status gtp::rt::checkOwnGpus(ControlChannel &channel, const std::string &gpu) {
+  GTP_ASSIGN_OR_RETURN(std::vector<std::string> all, channel.exchange(gpu));
+  std::map<std::string, size_t> owners;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    auto [owner, isFirst] = owners.emplace(all[rank], rank);
+    if (!isFirst)
+      return Status::error(
+          "rank " + std::to_string(rank) + " has the GPU of rank " +
+          std::to_string(owner->second) + ", " + all[rank] +
+          "; start at most one a GPU, and let the processes of a machine see "
+          "all of its GPUs (CUDA_VISIBLE_DEVICES), or each one of its own");
   }
   return Status::ok();
 }

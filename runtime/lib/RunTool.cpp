@@ -192,8 +192,9 @@ static Status runRank(Console &console, const RunOptions &options,
   GTP_ASSIGN_OR_RETURN(std::unique_ptr<ControlChannel> channel,
                        ControlChannel::open(*role.place));
   auto attempt = [&] {
-    GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(static_cast<int>(
-                                              role.place->localRank)));
+    GTP_ASSIGN_OR_RETURN(std::string own, gpus->identify(role.device));
+    GTP_RETURN_IF_ERROR(checkOwnGpus(*channel, own));
+    GTP_ASSIGN_OR_RETURN(std::string gpu, gpus->describe(role.device));
     GTP_RETURN_IF_ERROR(
         agree(*channel, plan::hashPlan(plan).text(), commandLine, gpu));
     return runPlan(console, options, plan, checked, role, nullptr, gpus,

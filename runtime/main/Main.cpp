@@ -15,6 +15,7 @@ static int runWithBackends(int argc, char **argv, const BuiltPlan *built) {
   GpuSupport gpus;
   gpus.count = countGpus;
   gpus.describe = describeGpu;
+  gpus.identify = identifyGpu;
   gpus.create = createCudaBackend;
   return runTool(argc, argv, createHostBackend, &gpus, built);
 #else

@@ -2,7 +2,7 @@
 """Whoever starts the ranks, a job is the same: gtp-run alone, torchrun, mpirun, srun. Needs two GPUs.
 
 srun is its environment here, and so is mpirun where it is not installed; two machines are two
-processes that see a GPU each. Losses are the same bits in all.
+processes that see a GPU each. Losses are the same bits in all. Ranks that have one GPU are refused.
 """
 import json
 import os
@@ -48,16 +48,30 @@ def as_two_machines(rank):
             "SLURM_STEP_NUM_NODES": "2", "MASTER_ADDR": "127.0.0.1", "CUDA_VISIBLE_DEVICES": str(rank)}
 
 
-def finish(processes):
-    """All of them end well, in time."""
+def as_a_gpu_a_task(rank):
+    """As srun --gpus-per-task=1 does on one machine."""
+    return dict(as_srun(rank), CUDA_VISIBLE_DEVICES=str(rank))
+
+
+def as_one_gpu(rank):
+    return dict(as_srun(rank), CUDA_VISIBLE_DEVICES="0")
+
+
+def outputs(processes):
+    """Text and exit code of each, in time."""
     try:
-        for process in processes:
-            text, _ = process.communicate(timeout=LIMIT)
-            if process.returncode:
-                raise gtp.Failed(f"exit code {process.returncode}: {text[-2000:]}")
+        texts = [process.communicate(timeout=LIMIT)[0] for process in processes]
+        return [(text, process.returncode) for text, process in zip(texts, processes)]
     finally:
         for process in processes:
             process.kill()
+
+
+def finish(processes):
+    """All of them end well."""
+    for text, code in outputs(processes):
+        if code:
+            raise gtp.Failed(f"exit code {code}: {text[-2000:]}")
 
 
 def add_options(parser):
@@ -124,7 +138,15 @@ def body(tools, report, arguments):
     same("Open MPI's environment", lambda: ranks(as_open_mpi))
     same("Hydra's environment", lambda: ranks(as_hydra))
     same("srun's environment", lambda: ranks(as_srun))
+    same("srun's environment, a GPU a task", lambda: ranks(as_a_gpu_a_task))
     same("srun's environment on two machines", lambda: ranks(as_two_machines))
+
+    def refused():
+        for text, code in outputs(ranks(as_one_gpu)):
+            if code != 1 or "error: rank 1 has the GPU of rank 0, " not in text:
+                raise gtp.Failed(f"exit code {code}: {text[-2000:]}")
+        return "an error of both"
+    report.case("two ranks that see one GPU", refused)
 
 
 if __name__ == "__main__":

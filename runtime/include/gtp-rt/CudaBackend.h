@@ -28,6 +28,9 @@ int countGpus();
 /// "NVIDIA H200, driver for CUDA 13.0, cuBLASLt 13.1.0, NCCL 2.28.9, cuDNN
 /// 9.19.1": what must be equal on all ranks for them to compute the same.
 StatusOr<std::string> describeGpu(int device);
+/// "0000:1b:00.0 with UUID 1c8bd5f0-...": where it is on its machine, and what
+/// no other GPU has.
+StatusOr<std::string> identifyGpu(int device);
 
 /// One rank on one GPU, float32 (see docs/architecture.md). Fails when the plan
 /// needs a type, kernel or collective that it does not run, and when the GPU

@@ -21,6 +21,8 @@ struct GpuSupport {
   std::function<int()> count; ///< GPUs that this process sees
   /// What must be equal on all ranks for them to compute the same.
   std::function<StatusOr<std::string>(int device)> describe;
+  /// A text that no other GPU has, on any machine.
+  std::function<StatusOr<std::string>(int device)> identify;
   /// Makes the backend of a rank: `createCudaBackend`.
   std::function<StatusOr<std::unique_ptr<Backend>>(
       const plan::pb::Plan &, const BackendOptions &, const CudaPlace &)>

@@ -163,6 +163,24 @@ TEST(Role, IsOfThePlanTheGpusAndTheJob) {
   ASSERT_TRUE(second.isOk()) << second.message();
   EXPECT_EQ(second->kind, Role::OneRank);
   EXPECT_FALSE(second->writes());
+  EXPECT_EQ(second->device, 1);
+}
+
+/// As under srun --gpus-per-task=1, whose tasks count on over the machine.
+TEST(Role, TakesTheOnlyGpuThatItSees) {
+  Variables task = {{"SLURM_PROCID", "3"},
+                    {"SLURM_STEP_NUM_TASKS", "4"},
+                    {"SLURM_LOCALID", "1"},
+                    {"SLURM_STEP_NUM_NODES", "2"},
+                    {"MASTER_ADDR", "node0"}};
+  auto role = roleOf(task, 4, 1);
+  ASSERT_TRUE(role.isOk()) << role.message();
+  EXPECT_EQ(role->kind, Role::OneRank);
+  EXPECT_EQ(role->device, 0);
+  // Of several that it sees, it takes one that is not its neighbour's.
+  role = roleOf(task, 4, 2);
+  ASSERT_TRUE(role.isOk()) << role.message();
+  EXPECT_EQ(role->device, 1);
 }
 
 TEST(Role, NamesWhatDoesNotFit) {
@@ -173,9 +191,9 @@ TEST(Role, NamesWhatDoesNotFit) {
   EXPECT_EQ(roleOf(rankOf(1, 2), 4, 2).message(),
             "the plan has 4 ranks and the job 2 processes; start one for each "
             "rank");
-  EXPECT_EQ(roleOf(rankOf(1, 2), 2, 1).message(),
-            "rank 1 is process 1 of its machine, which has 1 GPUs; start at "
-            "most one a GPU");
+  EXPECT_EQ(roleOf(rankOf(2, 3), 3, 2).message(),
+            "rank 2 is process 2 of its machine, counted from 0, and sees 2 "
+            "GPUs; start at most one a GPU");
 }
 
 /// A port of this program's own.
@@ -271,6 +289,21 @@ TEST(ControlChannel, RanksThatDifferAreNamed) {
     EXPECT_EQ(agree(*channel, first ? "p" : "q", "--steps=1", "gpu").message(),
               "rank 1 has another plan than rank 0: 'q' and 'p'; all ranks "
               "must have the same");
+    Status finished = channel->finish();
+    EXPECT_TRUE(finished.isOk()) << finished.message();
+  });
+}
+
+TEST(ControlChannel, RanksWithOneGpuAreNamed) {
+  runJob(4, {}, [](std::unique_ptr<ControlChannel> channel) {
+    std::string own = "0000:0" + std::to_string(channel->rank()) + ":00.0";
+    Status apart = checkOwnGpus(*channel, own);
+    EXPECT_TRUE(apart.isOk()) << apart.message();
+    EXPECT_EQ(
+        checkOwnGpus(*channel, channel->rank() % 2 ? "the one" : own).message(),
+        "rank 3 has the GPU of rank 1, the one; start at most one a GPU, "
+        "and let the processes of a machine see all of its GPUs "
+        "(CUDA_VISIBLE_DEVICES), or each one of its own");
     Status finished = channel->finish();
     EXPECT_TRUE(finished.isOk()) << finished.message();
   });
