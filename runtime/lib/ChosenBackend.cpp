@@ -39,6 +39,10 @@ StatusOr<ChosenBackend> gtp::rt::createBackend(
       return Status::error("--without-collectives=" +
                            std::to_string(*options.withoutCollectivesAfter) +
                            ": times kernels on GPUs, and this run has none");
+    if (!options.tuningCache.empty())
+      return Status::error("--tuning-cache=" + options.tuningCache +
+                           ": is of matrix products on GPUs, and this run has "
+                           "none; leave it out");
     GTP_ASSIGN_OR_RETURN(chosen.backend, createHost(plan, backendOptions));
     chosen.where = "as threads of the host backend";
     chosen.isHost = true;

@@ -241,6 +241,12 @@ TEST_F(RunToolTest, CudaIsRefusedWhereThereIsNone) {
       error({"--data=" + data, "--steps=2", "--without-collectives=1"}),
       plan + ": --without-collectives=1: times kernels on GPUs, and this run "
              "has none");
+  // What is of GPUs only is not ignored.
+  for (const char *cache : {"--tuning-cache=t", "--tuning-cache=off"})
+    EXPECT_EQ(error({"--data=" + data, cache}),
+              plan + ": " + cache +
+                  ": is of matrix products on GPUs, and this run has none; "
+                  "leave it out");
 }
 
 TEST_F(RunToolTest, ATuningCacheIsReadBeforeAnythingStarts) {
