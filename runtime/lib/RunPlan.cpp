@@ -1,6 +1,7 @@
 //===- RunPlan.cpp - What a run needs to know of a plan -------------------===//
 
 #include "gtp-rt/RunPlan.h"
+#include "gtp/Plan/Iteration.h"
 #include "gtp/Plan/Operand.h"
 
 #include <map>
@@ -118,6 +119,18 @@ std::string RunPlan::meshText() const {
   return text.empty() ? "one rank" : text;
 }
 
+/// Iterations of the region that run the operation.
+static uint64_t runsOf(const pb::Operation &operation,
+                       const pb::Region &region) {
+  const uint64_t repeat = region.repeat();
+  auto runs = [&](uint64_t iteration) -> uint64_t {
+    return iteration < repeat && runsIn(operation.when(), iteration, repeat);
+  };
+  // Between the first and the last, all are alike.
+  return repeat < 3 ? runs(0) + runs(1)
+                    : runs(0) + (repeat - 2) * runs(1) + runs(repeat - 1);
+}
+
 std::string RunPlan::transportsText() const {
   using pb::Collective;
   std::map<std::pair<Collective::Kind, Collective::Transport>, uint64_t> counts;
@@ -125,9 +138,12 @@ std::string RunPlan::transportsText() const {
     for (const pb::Operation &operation : region.operations())
       if (operation.has_collective())
         counts[{operation.collective().kind(),
-                operation.collective().transport()}] += region.repeat();
+                operation.collective().transport()}] +=
+            runsOf(operation, region);
   std::string text;
   for (const auto &[key, count] : counts) {
+    if (count == 0)
+      continue;
     const char *kind = key.first == Collective::ALL_GATHER ? "all-gather"
                        : key.first == Collective::REDUCE_SCATTER
                            ? "reduce-scatter"

@@ -43,6 +43,36 @@ TEST(RunPlan, ReplicatedBytesCountEveryPlane) {
   EXPECT_EQ(plan->replicatedBytes(), 15u * (2 + 4 + 8 + 4));
 }
 
+TEST(RunPlan, MovesAreThoseOfAStep) {
+  using namespace plan::pb;
+  TestPlan test({{"gtp", 2}});
+  Region *body = test.plan.mutable_programs(0)->add_regions();
+  auto add = [&](Collective::Transport transport, Operation::When when) {
+    Operation *operation = body->add_operations();
+    operation->set_when(when);
+    operation->mutable_collective()->set_transport(transport);
+  };
+  add(Collective::HOST, Operation::ALWAYS);
+  add(Collective::RING_TRANSPORT, Operation::FIRST);
+  add(Collective::RING_TRANSPORT, Operation::LAST);
+  add(Collective::SYMMETRIC, Operation::NOT_FIRST);
+  add(Collective::COPY_ENGINE, Operation::NOT_LAST);
+  add(Collective::COPY_ENGINE, Operation::ALWAYS);
+  auto text = [&](uint64_t microbatches) {
+    body->set_repeat(microbatches);
+    auto plan = RunPlan::create(test.plan);
+    return plan.isOk() ? plan->transportsText() : plan.message();
+  };
+  EXPECT_EQ(text(5), "9 all-gathers by COPY_ENGINE, 4 all-gathers by "
+                     "SYMMETRIC, 2 all-gathers by RING_TRANSPORT, 5 "
+                     "all-gathers by HOST");
+  EXPECT_EQ(text(2), "3 all-gathers by COPY_ENGINE, 1 all-gather by "
+                     "SYMMETRIC, 2 all-gathers by RING_TRANSPORT, 2 "
+                     "all-gathers by HOST");
+  EXPECT_EQ(text(1), "1 all-gather by COPY_ENGINE, 2 all-gathers by "
+                     "RING_TRANSPORT, 1 all-gather by HOST");
+}
+
 TEST(RunPlan, EveryWrongPlanIsOneMessage) {
   EXPECT_EQ(
       error(TestPlan({{"tp", 2}})),
