@@ -90,9 +90,13 @@ std::string gtp::plan::whyNotBy(Collective::Transport transport,
     why = "which does not exist";
     break;
   }
-  return why.empty()
-             ? ""
-             : "by " + Collective::Transport_Name(transport) + ", " + why;
+  if (why.empty())
+    return "";
+  // protobuf has no name for what it does not know.
+  const std::string name = Collective::Transport_IsValid(transport)
+                               ? Collective::Transport_Name(transport)
+                               : "transport " + std::to_string(transport);
+  return "by " + name + ", " + why;
 }
 
 pb::DType gtp::plan::sentType(const CollectiveMeaning &meaning) {

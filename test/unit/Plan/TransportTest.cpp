@@ -94,7 +94,7 @@ TEST(Transport, OwnSumsAreFlatOnAnyNumberOfRanks) {
     }
   EXPECT_EQ(why(static_cast<Collective::Transport>(9),
                 meaning(Collective::ALL_REDUCE, 2)),
-            "by , which does not exist");
+            "by transport 9, which does not exist");
 }
 
 TEST(Transport, ScratchIsWhatIsPutSomewhereFirst) {
