@@ -77,6 +77,9 @@ static LogicalResult run(const CompileFlags &flags,
   llvm::Expected<CompileOptions> options = flags.read();
   if (!options)
     return reportError(options.takeError());
+  if (flags.output.getValue().empty())
+    return reportError(usageError("-o: found an empty name, expected a file, "
+                                  "or - for standard output"));
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> input =
       mlir::openInputFile(flags.input, &message);

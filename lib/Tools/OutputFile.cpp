@@ -2,6 +2,8 @@
 
 #include "OutputFile.h"
 
+#include "gtp/Support/LinkTarget.h"
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -43,12 +45,11 @@ Error gtp::writeOutput(StringRef path,
     return finish(llvm::outs(), "standard output", next);
   }
   // A symbolic link stays one: its target is what is replaced.
-  llvm::SmallString<128> target(path);
+  const std::string target = linkTarget(path.str());
   fs::file_status status;
   if (!fs::status(path, status)) {
     if (status.type() != fs::file_type::regular_file)
       return writeDirectly(path, write, next);
-    (void)fs::real_path(path, target);
   }
   llvm::Expected<fs::TempFile> file = fs::TempFile::create(
       target + ".%%%%%%.tmp", fs::all_read | fs::all_write);
@@ -73,7 +74,8 @@ bool gtp::isSameFile(StringRef a, StringRef b) {
   bool same = false;
   if (!fs::equivalent(a, b, same))
     return same;
-  llvm::SmallString<128> left(a), right(b);
+  // Neither is there: a link to nothing yet is what it leads to.
+  llvm::SmallString<128> left(linkTarget(a.str())), right(linkTarget(b.str()));
   for (llvm::SmallString<128> *path : {&left, &right}) {
     (void)fs::make_absolute(*path);
     llvm::sys::path::remove_dots(*path, /*remove_dot_dot=*/true);

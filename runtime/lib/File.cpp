@@ -2,6 +2,8 @@
 
 #include "gtp-rt/File.h"
 
+#include "gtp/Support/LinkTarget.h"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -62,23 +64,17 @@ static bool isSpecial(const std::string &path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-/// What `path` is a symbolic link to, else itself.
-static std::string linkTarget(const std::string &path) {
-  std::error_code failed;
-  std::filesystem::path target = std::filesystem::canonical(path, failed);
-  return failed ? path : target.string();
-}
-
 bool gtp::rt::isSameFile(const std::string &a, const std::string &b) {
   if (a.empty() || b.empty())
     return false;
-  // Hard links count; files that do not exist are compared by name.
+  // Hard links count; files that do not exist are compared by name, of which a
+  // link to nothing yet has another.
   std::error_code failed;
   if (a == b || std::filesystem::equivalent(a, b, failed))
     return true;
   auto whole = [&](const std::string &path) {
     return std::filesystem::weakly_canonical(
-        std::filesystem::absolute(path, failed), failed);
+        std::filesystem::absolute(linkTarget(path), failed), failed);
   };
   std::filesystem::path left = whole(a);
   return !failed && left == whole(b) && !failed;

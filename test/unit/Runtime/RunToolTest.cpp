@@ -195,6 +195,27 @@ TEST_F(RunToolTest, ALinkStaysOne) {
   ASSERT_EQ(run({"--steps=0", "--dump-weights=" + link}), 0) << err;
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_NE(TemporaryFolder::read(file), "old");
+  // So does one to a file that is not there yet, and is then its other name.
+  std::string next = folder.path("next"), before = folder.path("before");
+  std::filesystem::create_symlink("next", before);
+  auto expectOne = [&](const std::string &profile, const std::string &trace) {
+    EXPECT_EQ(run({"--data=" + data, "--steps=4", "--profile=" + profile,
+                   "--trace=" + trace}),
+              1);
+    EXPECT_EQ(err, "gtp-run: error: --trace=" + trace +
+                       ": is also --profile; an output needs a file of its "
+                       "own\n");
+  };
+  expectOne(before, next);
+  expectOne(next, before);
+  ASSERT_EQ(run({"--steps=0", "--dump-weights=" + before}), 0) << err;
+  EXPECT_TRUE(std::filesystem::is_symlink(before));
+  EXPECT_FALSE(std::filesystem::is_symlink(next));
+  EXPECT_NE(TemporaryFolder::read(next), "");
+  // One that leads to itself is nobody's.
+  std::string round = folder.path("round");
+  std::filesystem::create_symlink("round", round);
+  expectOne(round, round);
 }
 
 TEST_F(RunToolTest, PlansOfRanksAreCheckedNotRun) {
