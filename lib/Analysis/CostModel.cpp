@@ -469,8 +469,8 @@ FailureOr<machine::CollectivePrice> CostModel::price(const CollectiveSpec &spec,
     }
   }
   if (least == INT64_MAX && !reasons.empty())
-    return emitError(loc) << "profile '" << profile.profileName
-                          << "' has no transport that computes what its "
+    return emitError(loc) << profile.title()
+                          << " has no transport that computes what its "
                           << StringRef(machine::name(kind)) << " means: not "
                           << reasons;
   StatusOr<machine::CollectivePrice> price =

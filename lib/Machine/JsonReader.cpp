@@ -15,6 +15,10 @@ StatusOr<json> parseJson(std::string_view text) {
     return Status::error("has " + std::to_string(text.size()) +
                          " bytes, expected at most " +
                          std::to_string(kMostBytes));
+  // The library takes one for the end, and what is behind it for nothing.
+  if (size_t nul = text.find('\0'); nul != std::string_view::npos)
+    return Status::error("is not JSON: a NUL at byte " +
+                         std::to_string(nul + 1));
   int nesting = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {

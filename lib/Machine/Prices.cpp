@@ -152,7 +152,7 @@ StatusOr<CollectivePrice> Profile::collective(CollectiveKind kind,
     found = true;
   }
   if (!found)
-    return Status::error("profile '" + profileName + "' has no price for " +
+    return Status::error(title() + " has no price for " +
                          std::string(name(kind)) + " by transport " +
                          std::string(name(transport)) +
                          (group.spansDomains() ? " across link domains" : ""));

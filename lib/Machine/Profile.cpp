@@ -331,6 +331,7 @@ StatusOr<Profile> Profile::load(const std::string &nameOrFile) {
   StatusOr<Profile> profile = parse(bytes);
   if (!profile.isOk())
     return std::move(profile).status().in("target '" + nameOrFile + "'");
+  profile->file = nameOrFile;
   return profile;
 }
 

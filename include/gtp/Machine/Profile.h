@@ -178,6 +178,12 @@ public:
   };
 
   std::string profileName;
+  std::string file; ///< that it was read from; "" of one that is built in
+  /// "profile 'h200'", and of which file, for messages.
+  std::string title() const {
+    return "profile '" + profileName + "'" +
+           (file.empty() ? "" : " of " + file);
+  }
   std::string text; ///< the bytes that were parsed, for the plan's hash of them
   int64_t memoryBytes = 0;
   int64_t contextBytes = 0, communicatorBytes = 0, graphBytes = 0;

@@ -92,6 +92,9 @@ TEST(Profile, ErrorsSayWhereAndWhatWouldWork) {
             "memory: found 3, expected an object");
   EXPECT_EQ(parseError(std::string(100000, '[')),
             "nests deeper than 16 levels");
+  EXPECT_EQ(parseError(edited("", "") + std::string(1, '\0') + "and more")
+                .rfind("is not JSON: a NUL at byte ", 0),
+            0u);
   EXPECT_EQ(parseError("{\"name\": ").rfind("is not JSON: parse error", 0), 0u);
   EXPECT_EQ(parseError(edited("\"shared_link_permille\": ",
                               "\"shared_link_permille\": 1")),
@@ -329,6 +332,8 @@ TEST(Profile, LeavingADomainCosts) {
                 .message(),
             "profile 'h200' has no price for all_gather by transport "
             "copy_engine across link domains");
+  h200.file = "mine.json";
+  EXPECT_EQ(h200.title(), "profile 'h200' of mine.json");
   EXPECT_EQ(
       h200.collectiveNs(CollectiveKind::AllGather, bytes, h200.group(1, 1, 8)),
       0);
