@@ -188,7 +188,7 @@ def faults(check, gpus):
         check.skip("faults", f"needs 2 GPUs; this machine has {gpus}")
         return
     options = check.options
-    check.run("killed, stopped, another plan, too few GPUs", script_command(options, "cuda_faults.py"))
+    check.run("killed, stopped, another plan, no windows", script_command(options, "cuda_faults.py"))
     check.run("gtp-run alone, torchrun, mpirun, srun", script_command(options, "cuda_launch.py"))
 
 
