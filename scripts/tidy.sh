@@ -72,7 +72,9 @@ def for_clang(entry):
     return {"directory": entry["directory"], "file": entry["file"], "arguments": [
         "clang++", "-x", "cuda", "--cuda-path=" + toolkit, "--cuda-gpu-arch=" + arch,
         # NVIDIA's toolkits are newer than what clang has been told of.
-        "-Wno-unknown-cuda-version", *kept, "-c", entry["file"]]}
+        "-Wno-unknown-cuda-version", *kept,
+        # Where nvcc finds CUB by itself.
+        "-isystem", os.path.join(toolkit, "include", "cccl"), "-c", entry["file"]]}
 
 chosen, compiled = {}, set()
 for entry in json.load(open(os.path.join(build, "compile_commands.json"))):
@@ -82,7 +84,7 @@ for entry in json.load(open(os.path.join(build, "compile_commands.json"))):
         chosen[path] = for_clang(entry)
 json.dump(list(chosen.values()), open(os.path.join(database, "compile_commands.json"), "w"))
 others = [path for path in wanted if path not in compiled]
-print(f"tidy.sh: {len(chosen)} files" +
+print(f"tidy.sh: {len(chosen)} file{'' if len(chosen) == 1 else 's'}" +
       (f"; {len(others)} more are none of {build}, such as {min(others)}" if others else ""), flush=True)
 if not chosen and not os.path.exists(os.path.join(database, "changed")):
     sys.exit(f"tidy.sh: error: {build} compiles no file that was asked for")

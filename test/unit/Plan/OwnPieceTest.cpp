@@ -141,7 +141,7 @@ TEST(OwnPiece, IsThatOfTheGather) {
 }
 
 TEST(OwnPiece, IsWhereTheGatherHasIt) {
-  auto sentence = "depends on the rank and is not the rank's own piece";
+  const auto *sentence = "depends on the rank and is not the rank's own piece";
   expectRefused(
       [](pb::Plan &plan) {
         sourceOf(plan).mutable_rank_strides(0)->set_axis(0);
