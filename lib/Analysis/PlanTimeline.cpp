@@ -1,7 +1,7 @@
 //===- PlanTimeline.cpp - A plan played by its predicted durations --------===//
 //
 // As in lib/Planning/Timeline.cpp, between two events all speeds are constant;
-// here with any number of streams and the waits of a plan.
+// by the same rule, here with any number of streams and the waits of a plan.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,7 @@
 #include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
 #include "gtp/Plan/Transport.h"
+#include "gtp/Planning/SharedSpeed.h"
 #include "gtp/Support/LowerCase.h"
 
 #include <algorithm>
@@ -66,12 +67,9 @@ struct Cost {
   /// Whether it is work that collectives beside it take from. Copies on a
   /// stream of theirs are not: what those cost is in their gathers' contention.
   bool computes = false;
-  /// Of each of its nanoseconds, what compute beside it loses.
-  double contention = 0;
-  double slowdown = 0;
-  bool holdsMultiprocessors = false;
-  /// Of compute beside such a collective.
-  double crowded = 0;
+  planning::TransferCost transfer; ///< of a collective that has a price
+  /// Of compute, as that of planning::ComputeOp.
+  int64_t crowdedPermille = 0;
 };
 
 class Player {
@@ -98,9 +96,8 @@ Cost Player::costOf(const pb::Operation &op) const {
     const std::string &name =
         plan.strings(static_cast<int>(op.kernel().name()));
     if (const KernelSpec *spec = lookupKernel(name))
-      cost.crowded = static_cast<double>(profile.crowdedPermille(
-                         name, signatureOf(*spec, op.kernel()))) /
-                     1000;
+      cost.crowdedPermille =
+          profile.crowdedPermille(name, signatureOf(*spec, op.kernel()));
   }
   cost.isCollective = op.has_collective();
   cost.computes =
@@ -138,12 +135,9 @@ Cost Player::costOf(const pb::Operation &op) const {
   StatusOr<machine::CollectivePrice> price =
       profile.collective(kind, static_cast<int64_t>(bytes), group,
                          machine::Transport(static_cast<int>(c.transport())));
-  if (price.isOk() && cost.durationNs > 0) {
-    cost.contention = std::min(1.0, static_cast<double>(price->contentionNs) /
-                                        cost.durationNs);
-    cost.slowdown = static_cast<double>(price->slowdownPermille) / 1000;
-    cost.holdsMultiprocessors = price->holdsMultiprocessors;
-  }
+  if (price.isOk() && cost.durationNs > 0)
+    cost.transfer = {static_cast<int64_t>(cost.durationNs), price->contentionNs,
+                     price->slowdownPermille, price->holdsMultiprocessors};
   return cost;
 }
 
@@ -235,9 +229,7 @@ void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
     }
     // Speeds until the next end.
     int transfers = 0;
-    bool active = false, computing = false, held = false;
-    // To collectives that hold multiprocessors, and to others.
-    double lostHeld = 0, lost = 0;
+    bool active = false, computing = false;
     auto costOfActive = [&](const Walker &stream) -> const Cost & {
       return costs[stream.operations[stream.next]];
     };
@@ -250,32 +242,23 @@ void Player::playRun(const pb::Region &region, PlanTimeline::Run &run) {
     }
     if (!active)
       break;
-    for (Walker &stream : streams) {
-      if (!stream.active || !costOfActive(stream).isCollective)
-        continue;
-      const Cost &cost = costOfActive(stream);
-      stream.speed = 1;
-      if (transfers > 1)
-        stream.speed *= static_cast<double>(profile.sharedLinkPermille) / 1000;
-      if (computing) {
-        stream.speed /= 1 + cost.slowdown;
-        (cost.holdsMultiprocessors ? lostHeld : lost) +=
-            cost.contention * stream.speed;
-        held |= cost.holdsMultiprocessors;
-      }
-    }
+    planning::SharedSpeed speeds(transfers > 1, computing,
+                                 profile.sharedLinkPermille);
+    auto setSpeed = [](Walker &stream, int64_t speed) {
+      stream.speed = static_cast<double>(speed) / planning::SharedSpeed::kAlone;
+    };
+    for (Walker &stream : streams)
+      if (stream.active && costOfActive(stream).isCollective)
+        setSpeed(stream, speeds.addCollective(costOfActive(stream).transfer));
     double next = HUGE_VAL;
     for (Walker &stream : streams) {
       if (!stream.active)
         continue;
-      if (!costOfActive(stream).isCollective)
+      const Cost &cost = costOfActive(stream);
+      if (cost.computes)
+        setSpeed(stream, speeds.ofCompute(cost.crowdedPermille));
+      else if (!cost.isCollective)
         stream.speed = 1;
-      if (costOfActive(stream).computes)
-        stream.speed = std::max(
-            0.05, (held ? std::min(1 - lostHeld,
-                                   1 / (1 + costOfActive(stream).crowded))
-                        : 1) -
-                      lost);
       next = std::min(next, stream.remaining / stream.speed);
     }
     for (Walker &stream : streams)

@@ -8,15 +8,15 @@
 
 #include "TimelineModel.h"
 
+#include "gtp/Planning/SharedSpeed.h"
+
 #include <algorithm>
 
 namespace gtp::planning {
 
 namespace {
 
-constexpr int64_t kOne = int64_t(1) << 20;
-/// Compute beside collectives keeps at least a twentieth of its speed.
-constexpr int64_t kLeastSpeed = kOne / 20;
+constexpr int64_t kOne = SharedSpeed::kAlone;
 
 /// One stream's operation at work.
 struct Work {
@@ -121,33 +121,14 @@ Timeline simulate(const ScheduleProblem &problem, const Schedule &schedule,
     if (!compute.active && !gathers.work.active && !reductions.work.active)
       break; // all done; a legal schedule never gets stuck
 
-    // What compute loses to collectives that hold multiprocessors, to others.
-    int64_t lostHeld = 0, lost = 0;
-    bool held = false;
-    bool together = gathers.work.active && reductions.work.active;
-    for (TransferStream *stream : {&gathers, &reductions}) {
-      if (!stream->work.active)
-        continue;
-      const TransferCost &cost = costOf(*stream);
-      int64_t speed = kOne;
-      if (model.contention) {
-        if (together)
-          speed = speed * problem.sharedLinkPermille / 1000;
-        if (compute.active) {
-          speed = speed * 1000 / (1000 + cost.slowdownPermille);
-          if (cost.durationNs)
-            (cost.holdsMultiprocessors ? lostHeld : lost) += std::min<int64_t>(
-                kOne, double(cost.contentionNs) / cost.durationNs * speed);
-          held |= cost.holdsMultiprocessors;
-        }
-      }
-      stream->work.speed = std::max<int64_t>(speed, 1);
-    }
-    int64_t most = kOne - lostHeld;
-    if (held && compute.active)
-      most = std::min(most, kOne * 1000 /
-                                (1000 + problem.ops[opsDone].crowdedPermille));
-    compute.speed = std::max(most - lost, kLeastSpeed);
+    SharedSpeed speeds(gathers.work.active && reductions.work.active,
+                       compute.active, problem.sharedLinkPermille);
+    for (TransferStream *stream : {&gathers, &reductions})
+      if (stream->work.active)
+        stream->work.speed =
+            model.contention ? speeds.addCollective(costOf(*stream)) : kOne;
+    if (compute.active)
+      compute.speed = speeds.ofCompute(problem.ops[opsDone].crowdedPermille);
 
     int64_t next = INT64_MAX;
     for (Work *work : {&compute, &gathers.work, &reductions.work})
