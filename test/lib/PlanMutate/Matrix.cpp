@@ -113,8 +113,8 @@ std::string cell(const Outcome &outcome) {
 std::vector<Kind> mutate::allKinds() {
   std::vector<Kind> kinds;
   for (auto part :
-       {orderKinds, memoryKinds, weightKinds, ownPieceKinds, gradientKinds,
-        microbatchKinds, scalarKinds, claimKinds, harmlessKinds})
+       {orderKinds, memoryKinds, weightKinds, ownPieceKinds, transportKinds,
+        gradientKinds, microbatchKinds, scalarKinds, claimKinds, harmlessKinds})
     for (Kind &kind : part())
       kinds.push_back(std::move(kind));
   return kinds;

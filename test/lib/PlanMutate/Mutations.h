@@ -43,6 +43,7 @@ std::vector<Kind> orderKinds();
 std::vector<Kind> memoryKinds();
 std::vector<Kind> weightKinds();
 std::vector<Kind> ownPieceKinds();
+std::vector<Kind> transportKinds();
 std::vector<Kind> gradientKinds();
 std::vector<Kind> microbatchKinds();
 std::vector<Kind> scalarKinds();

@@ -215,9 +215,12 @@ std::vector<Use> mutate::usesOf(const pb::Plan &plan,
     const KernelSpec &spec = *kernelOf(plan, operation);
     size_t count = static_cast<size_t>(operation.kernel().operands_size());
     for (size_t i = 0; i < count; ++i) {
-      Access access = operandSpec(spec, i, count)->access;
-      uses.push_back({&operation.kernel().operands(static_cast<int>(i)),
-                      access != Access::Write, access != Access::Read});
+      const OperandSpec &operand = *operandSpec(spec, i, count);
+      // What was in scratch before is nobody's.
+      bool reads =
+          operand.access != Access::Write && operand.role != Role::Scratch;
+      uses.push_back({&operation.kernel().operands(static_cast<int>(i)), reads,
+                      operand.access != Access::Read});
     }
     break;
   }
@@ -226,6 +229,8 @@ std::vector<Use> mutate::usesOf(const pb::Plan &plan,
       uses.push_back({&operand, true, false});
     for (const pb::Operand &operand : operation.collective().destinations())
       uses.push_back({&operand, operand.accumulate(), true});
+    if (operation.collective().has_scratch())
+      uses.push_back({&operation.collective().scratch(), false, true});
     break;
   case pb::Operation::kCopy:
     uses.push_back({&operation.copy().source(), true, false});
