@@ -209,12 +209,14 @@ class Plan_StepOp<string mnemonic, dag own> : Plan_Op<mnemonic, [
 
 def Plan_KernelOp : Plan_StepOp<"kernel", (ins
     StrAttr:$name, OptionalAttr<FlatSymbolRefAttr>:$parameter,
+    OptionalAttr<FlatSymbolRefAttr>:$second_parameter,
     OptionalAttr<DictionaryAttr>:$settings, DefaultValuedProp<StringProp, "\"\"">:$algorithm,
     DefaultValuedProp<I64Prop, "0">:$sm_target)> {
   let summary = "a call of a registered kernel";
   let description = [{
     The kernel registry gives operands, accesses, attributes and meaning. Attributes
-    are f64, i64 or lists of f64.
+    are f64, i64 or lists of f64. A kernel that reads two weights names the parameters
+    of both: `@head.weight and @head.bias`.
 
     Example:
     ```mlir
@@ -222,7 +224,7 @@ def Plan_KernelOp : Plan_StepOp<"kernel", (ins
       stream 0 after %gathered time 1200
     ```
   }];
-  let assemblyFormat = "$name ($parameter^)? `` custom<Views>($buffers, $views)"
+  let assemblyFormat = "$name ($parameter^ (`and` $second_parameter^)?)? `` custom<Views>($buffers, $views)"
     "(`with` $settings^)? (`algorithm` $algorithm^)? (`sms` $sm_target^)?" # tail;
 }
 

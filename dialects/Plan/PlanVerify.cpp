@@ -240,17 +240,19 @@ LogicalResult ProgramOp::verifyRegions() {
       if (step.getStream() >= streams)
         return step->emitOpError() << "runs on stream " << step.getStream()
                                    << " of a program with " << streams;
-      FlatSymbolRefAttr parameter;
+      FlatSymbolRefAttr parameter, second;
       if (auto kernel = dyn_cast<KernelOp>(*step)) {
         parameter = kernel.getParameterAttr();
+        second = kernel.getSecondParameterAttr();
       } else if (auto collective = dyn_cast<CollectiveOp>(*step)) {
         parameter = collective.getParameterAttr();
         if (!symbols.lookup<CommunicatorOp>(collective.getCommunicator()))
           return step->emitOpError() << "names no communicator: "
                                      << collective.getCommunicatorAttr();
       }
-      if (parameter && !symbols.lookup<ParameterOp>(parameter.getAttr()))
-        return step->emitOpError() << "names no parameter: " << parameter;
+      for (FlatSymbolRefAttr name : {parameter, second})
+        if (name && !symbols.lookup<ParameterOp>(name.getAttr()))
+          return step->emitOpError() << "names no parameter: " << name;
     }
   }
   int64_t axes = getMesh().getDegrees().size();

@@ -31,6 +31,10 @@ OpCost LinearOp::getCost() {
   return matrixCost(*this, productFlops(getX().getType(), getW().getType(), 1));
 }
 
+OpCost LinearBiasOp::getCost() {
+  return matrixCost(*this, productFlops(getX().getType(), getW().getType(), 1));
+}
+
 OpCost LinearDgradOp::getCost() {
   return matrixCost(*this,
                     productFlops(getDy().getType(), getW().getType(), 0));

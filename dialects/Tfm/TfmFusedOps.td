@@ -1,15 +1,16 @@
 //===- TfmFusedOps.td - What gtp-fuse makes one kernel of -----------------===//
 //
 // Included by TfmOps.td. Each op means the ops of its summary, every value rounded
-// to its type; kernels of the same name do so in one pass over memory.
+// to its type unless the op says otherwise; kernels of the same name do so in one
+// pass over memory.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GTP_DIALECTS_TFM_TFMFUSEDOPS
 #define GTP_DIALECTS_TFM_TFMFUSEDOPS
 
-class Tfm_FusedOp<string mnemonic>
-    : Tfm_StepOp<mnemonic, [Tfm_CostInterface]> {
+class Tfm_FusedOp<string mnemonic, Trait cost = Tfm_CostInterface>
+    : Tfm_StepOp<mnemonic, [cost]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
@@ -46,6 +47,14 @@ def Tfm_BiasGeluOp : Tfm_FusedOp<"bias_gelu"> {
   let summary = "`tfm.add_bias` and the `tfm.gelu` of its result";
   let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$bias, UnitAttr:$approximate);
   let results = (outs Tfm_Tensor:$sum, Tfm_Tensor:$result);
+}
+
+def Tfm_LinearBiasOp : Tfm_FusedOp<"linear_bias",
+                                   DeclareOpInterfaceMethods<Tfm_CostInterface, ["getCost"]>> {
+  let summary = "`tfm.linear` and the `tfm.add_bias` of its result";
+  let description = "The bias is added to the product before that is rounded.";
+  let arguments = (ins Tfm_Tensor:$x, Tfm_Tensor:$w, Tfm_Tensor:$bias);
+  let results = (outs Tfm_Tensor:$result);
 }
 
 def Tfm_CrossEntropyInPlaceOp : Tfm_FusedOp<"cross_entropy_in_place"> {

@@ -128,13 +128,19 @@ PlacementRule AddPositionsOp::getPlacementRule() {
   return rule;
 }
 
-PlacementRule LinearOp::getPlacementRule() {
+/// A product; only without a bias may what it contracts be cut, which leaves
+/// the result partial.
+static PlacementRule linear(Value x, Factor contracted) {
   PlacementRule rule;
-  Dims tokens = leading(rule, getX());
-  unsigned rows = rule.addFactor(), columns = rule.addFactor();
+  Dims tokens = leading(rule, x);
+  unsigned rows = rule.addFactor(), columns = rule.addFactor(contracted);
   rule.operands = {with(tokens, columns), {rows, columns}};
   rule.results = {with(tokens, rows)};
   return rule;
+}
+
+PlacementRule LinearOp::getPlacementRule() {
+  return linear(getX(), Factor::Parallel);
 }
 
 PlacementRule RopeOp::getPlacementRule() {
@@ -416,6 +422,12 @@ PlacementRule BiasGeluOp::getPlacementRule() {
   Dims dims = all(rule, getX());
   rule.operands = {dims, {dims.back()}};
   rule.results = {dims, dims};
+  return rule;
+}
+
+PlacementRule LinearBiasOp::getPlacementRule() {
+  PlacementRule rule = linear(getX(), Factor::Whole);
+  rule.operands.push_back({rule.results.front().back()});
   return rule;
 }
 

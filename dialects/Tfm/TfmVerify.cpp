@@ -95,17 +95,21 @@ LogicalResult AddPositionsOp::verify() {
       failed(expectLike(*this, "result", getResult(), getX())));
 }
 
-LogicalResult LinearOp::verify() {
-  if (failed(expectRankAtLeast(*this, "x", getX(), 1)) ||
-      failed(expectRank(*this, "w", getW(), 2)) ||
-      failed(expectElement(*this, "w", getW(), elementOf(getX()))))
+static LogicalResult verifyProduct(Operation *op, Value x, Value w,
+                                   Value result) {
+  if (failed(expectRankAtLeast(op, "x", x, 1)) ||
+      failed(expectRank(op, "w", w, 2)) ||
+      failed(expectElement(op, "w", w, elementOf(x))))
     return failure();
-  Shape weight = shapeOf(getW());
+  Shape weight = shapeOf(w);
   return failure(
-      failed(expectShape(*this, "x", getX(), withLast(getX(), weight[1]))) ||
-      failed(expectShape(*this, "result", getResult(),
-                         withLast(getX(), weight[0]))) ||
-      failed(expectElement(*this, "result", getResult(), elementOf(getX()))));
+      failed(expectShape(op, "x", x, withLast(x, weight[1]))) ||
+      failed(expectShape(op, "result", result, withLast(x, weight[0]))) ||
+      failed(expectElement(op, "result", result, elementOf(x))));
+}
+
+LogicalResult LinearOp::verify() {
+  return verifyProduct(*this, getX(), getW(), getResult());
 }
 
 LogicalResult RopeOp::verify() {
@@ -392,6 +396,13 @@ LogicalResult BiasGeluOp::verify() {
       failed(expectElement(*this, "bias", getBias(), elementOf(getX()))) ||
       failed(expectLike(*this, "sum", getSum(), getX())) ||
       failed(expectLike(*this, "result", getResult(), getX())));
+}
+
+LogicalResult LinearBiasOp::verify() {
+  return failure(
+      failed(verifyProduct(*this, getX(), getW(), getResult())) ||
+      failed(expectShape(*this, "bias", getBias(), {shapeOf(getW())[0]})) ||
+      failed(expectElement(*this, "bias", getBias(), elementOf(getX()))));
 }
 
 LogicalResult CrossEntropyInPlaceOp::verify() {

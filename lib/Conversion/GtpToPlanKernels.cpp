@@ -131,7 +131,8 @@ LogicalResult Converter::convertKernel(Operation &op,
 
   SmallVector<Slot> slots;
   SmallVector<std::pair<Value, Slot>> written;
-  FlatSymbolRefAttr parameter;
+  FlatSymbolRefAttr parameter, secondParameter;
+  unsigned weights = 0;
   bool fits = true;
   auto write = [&](Value result, const Slot &slot) {
     written.emplace_back(result, slot);
@@ -173,8 +174,10 @@ LogicalResult Converter::convertKernel(Operation &op,
         slots.push_back(updated(value, cast<OpResult>(results.front())));
       else
         slots.push_back(readable(op, value, operand));
-      if (operand.role == plan::Role::Weight ||
-          operand.role == plan::Role::Master)
+      if (operand.role == plan::Role::Weight && weights++ > 0)
+        secondParameter = parameters.weightOf(value);
+      else if (operand.role == plan::Role::Weight ||
+               operand.role == plan::Role::Master)
         parameter = parameters.weightOf(value);
     }
     reads = reads.drop_front(count);
@@ -189,7 +192,7 @@ LogicalResult Converter::convertKernel(Operation &op,
            << op.getName().stripDialect() << "\" does not take";
 
   steps.kernel(op.getLoc(), op.getName().stripDialect(), slots, *settings,
-               parameter, costs.kernelNs(&op));
+               parameter, costs.kernelNs(&op), secondParameter);
   for (auto &[result, slot] : written) {
     places.set(result, {slot.buffer, slot.view.withAccumulate(false)});
     clearTail(op.getLoc(), result, slot);

@@ -269,9 +269,16 @@ StatusOr<SlotText> Reader::issue(const pb::Operation &operation) {
                                 ? operation.kernel().parameter_plus1()
                                 : operation.collective().parameter_plus1();
   if (parameterPlus1) {
-    const pb::Parameter &parameter = plan.parameters(int(parameterPlus1 - 1));
+    auto parameter = [&](uint32_t index) {
+      return Slot{
+          Slot::Parameter, text(plan.parameters(int(index)).name()), {index}};
+    };
     out += ".of(";
-    out += Slot{Slot::Parameter, text(parameter.name()), {parameterPlus1 - 1}};
+    out += parameter(parameterPlus1 - 1);
+    if (uint32_t second = operation.kernel().second_parameter_plus1()) {
+      out += ", ";
+      out += parameter(second - 1);
+    }
     out += ")";
   }
   bool acrossIterations = false;
@@ -320,9 +327,9 @@ StatusOr<SlotText> Reader::issue(const pb::Operation &operation) {
 
 StatusOr<Item> Reader::kernel(const pb::Operation &operation) {
   const pb::Kernel &kernel = operation.kernel();
-  GTP_RETURN_IF_ERROR(
-      expectOnly(kernel, {"name", "version", "operands", "attributes",
-                          "parameter_plus1", "algorithm", "sm_target"}));
+  GTP_RETURN_IF_ERROR(expectOnly(
+      kernel, {"name", "version", "operands", "attributes", "parameter_plus1",
+               "second_parameter_plus1", "algorithm", "sm_target"}));
   std::string settings = "{";
   for (const pb::Attribute &attribute : kernel.attributes()) {
     settings += settings.size() > 1 ? ", {" : "{";

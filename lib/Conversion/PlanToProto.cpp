@@ -314,6 +314,7 @@ LogicalResult Emitter::emitKernel(KernelOp op, pb::Kernel &out) {
                                 << "' that is no f64, i64 or list of f64";
     }
   out.set_parameter_plus1(parameterPlus1(op.getParameterAttr()));
+  out.set_second_parameter_plus1(parameterPlus1(op.getSecondParameterAttr()));
   out.set_algorithm(intern(op.getAlgorithm()));
   out.set_sm_target(op.getSmTarget());
   return success();

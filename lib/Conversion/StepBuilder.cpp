@@ -128,11 +128,13 @@ static ArrayAttr viewsOf(OpBuilder &builder, ArrayRef<Slot> slots) {
 
 KernelOp StepBuilder::kernel(Location loc, StringRef name,
                              ArrayRef<Slot> operands, DictionaryAttr settings,
-                             FlatSymbolRefAttr parameter, int64_t duration) {
-  auto op = KernelOp::create(
-      builder, loc, token(), builder.getStringAttr(name), parameter, settings,
-      /*algorithm=*/"", /*sm_target=*/0, buffersOf(operands),
-      viewsOf(builder, operands), ValueRange(), kComputeStream);
+                             FlatSymbolRefAttr parameter, int64_t duration,
+                             FlatSymbolRefAttr secondParameter) {
+  auto op = KernelOp::create(builder, loc, token(), builder.getStringAttr(name),
+                             parameter, secondParameter, settings,
+                             /*algorithm=*/"", /*sm_target=*/0,
+                             buffersOf(operands), viewsOf(builder, operands),
+                             ValueRange(), kComputeStream);
   op.setDuration(duration);
   finishCompute(op);
   return op;

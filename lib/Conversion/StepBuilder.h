@@ -49,7 +49,8 @@ public:
   planir::KernelOp kernel(mlir::Location loc, llvm::StringRef name,
                           llvm::ArrayRef<Slot> operands,
                           mlir::DictionaryAttr settings,
-                          mlir::FlatSymbolRefAttr parameter, int64_t duration);
+                          mlir::FlatSymbolRefAttr parameter, int64_t duration,
+                          mlir::FlatSymbolRefAttr secondParameter = {});
   planir::CopyOp copy(mlir::Location loc, const Slot &source,
                       const Slot &destination, int64_t duration);
   planir::FillOp fill(mlir::Location loc, const Slot &destination,

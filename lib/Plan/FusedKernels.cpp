@@ -1,8 +1,8 @@
 //===- FusedKernels.cpp - Kernels that do the work of several -------------===//
 //
 // What `gtp-fuse` forms. The checker interprets a fused kernel as its parts,
-// the host runs them one after the other, and other backends make one pass over
-// memory of them.
+// the host runs them one after the other, unless they round only once, and
+// other backends make one pass over memory of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -102,6 +102,22 @@ std::vector<KernelSpec> gtp::plan::fusedKernels() {
           "layer_norm_grad of dy, x and weight into dx and dweight, then "
           "dx = add of residual and dx, which is read as dx's type would "
           "store it."),
+      {"linear_bias",
+       1,
+       {use(strided(read("x"))), weight("w"), use(weight("bias")),
+        strided(write("y")), optionalScratch()},
+       {},
+       Contribution::None,
+       SumsOver::Nothing,
+       true,
+       "x [.., K], w [N, K], bias [N], y [.., N] = x w^T + bias. Accumulation "
+       "f32 (f64 for f64), to which the bias is added before the one rounding.",
+       {},
+       {},
+       false,
+       {},
+       {{"linear", {0, 1, 3, 4}}, {"add_bias", {3, 2, 3}}},
+       /*roundsOnce=*/true},
       normGradAdd(
           "rms_norm_grad_add", "rms_norm_grad", rms,
           "rms_norm_grad of dy, x and weight into dx and dweight, then "

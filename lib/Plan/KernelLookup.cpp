@@ -47,3 +47,9 @@ const OperandSpec *gtp::plan::operandSpec(const KernelSpec &kernel,
   }
   return nullptr;
 }
+
+unsigned gtp::plan::weightCount(const KernelSpec &kernel) {
+  return static_cast<unsigned>(std::count_if(
+      kernel.operands.begin(), kernel.operands.end(),
+      [](const OperandSpec &spec) { return spec.role == Role::Weight; }));
+}

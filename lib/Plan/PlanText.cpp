@@ -301,6 +301,8 @@ void Printer::kernel(const pb::Kernel &k) {
   }
   if (k.parameter_plus1())
     fact(4, "parameter", parameterNames[k.parameter_plus1() - 1]);
+  if (k.second_parameter_plus1())
+    fact(4, "second parameter", parameterNames[k.second_parameter_plus1() - 1]);
 }
 
 void Printer::collective(const pb::Collective &c) {

@@ -126,7 +126,27 @@ static bool fuseCrossEntropy(Operation *op) {
   return true;
 }
 
-/// A bias and the activation behind it.
+/// A product and the bias that is added to nothing else of it. Behind a
+/// reduction the bias is not the product's: each rank would add it.
+static bool fuseLinearBias(Operation *op) {
+  auto bias = dyn_cast<AddBiasOp>(op);
+  auto linear = bias ? makerOf<LinearOp>(bias.getX(), op) : LinearOp();
+  if (!linear || !linear.getResult().hasOneUse())
+    return false;
+  OpBuilder builder(op);
+  auto fused = LinearBiasOp::create(
+      builder, linear.getLoc(), bias.getResult().getType(),
+      ValueRange{linear.getX(), linear.getW(), bias.getBias()}, op->getAttrs());
+  bias.getResult().replaceAllUsesWith(fused.getResult());
+  bias.erase();
+  linear.erase();
+  return true;
+}
+
+/// A bias and the activation behind it, where no product takes the bias. That
+/// is the better of the two: the product adds it to what it has in registers,
+/// and the activation reads one value and writes one. Here a sum that the
+/// gradient needs is written as well, and the product without the bias was.
 static bool fuseBiasGelu(Operation *op) {
   auto gelu = dyn_cast<GeluOp>(op);
   auto bias = gelu ? makerOf<AddBiasOp>(gelu.getX(), op) : AddBiasOp();
@@ -150,6 +170,7 @@ static constexpr bool (*kFusions[])(Operation *) = {
     fuseNormGradAdd<RmsNormGradOp, RmsNormGradAddOp>,
     fuseNormGradAdd<LayerNormGradOp, LayerNormGradAddOp>,
     fuseCrossEntropy,
+    fuseLinearBias,
     fuseBiasGelu,
 };
 
@@ -171,7 +192,8 @@ struct GtpFusePass : public gtp::impl::GtpFusePassBase<GtpFusePass> {
       return signalPassFailure();
     }
     function.walk([](Block *block) {
-      // What a fusion erases is its op and others before it.
+      // What a fusion erases is its op and others before it. The bias of a
+      // product stands before an activation, so the product has it first.
       for (Operation &op : llvm::make_early_inc_range(*block))
         llvm::any_of(kFusions, [&](auto fuse) { return fuse(&op); });
     });

@@ -34,7 +34,8 @@ Status gtp::rt::cuda::checkProductWorkspace(uint64_t bytes,
 }
 
 /// cuBLASLt is column-major: what is row-major [R, C] here is C x R there, and
-/// d = a b becomes d^T = b^T a^T.
+/// d = a b becomes d^T = b^T a^T. Its bias has an element for each row of that
+/// d^T, which is a feature.
 static Status makeLayout(cublasLtMatrixLayout_t &layout,
                          const ProductMatrix &matrix) {
   GTP_CUDA(cublasLtMatrixLayoutCreate(&layout, dataType(matrix.type),
@@ -61,6 +62,18 @@ Status Gemm::describe(const ProductShape &shape) {
       description, CUBLASLT_MATMUL_DESC_TRANSA, &opFirst, sizeof opFirst));
   GTP_CUDA(cublasLtMatmulDescSetAttribute(
       description, CUBLASLT_MATMUL_DESC_TRANSB, &opSecond, sizeof opSecond));
+  if (shape.biasAlignment) {
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    GTP_CUDA(cublasLtMatmulDescSetAttribute(description,
+                                            CUBLASLT_MATMUL_DESC_EPILOGUE,
+                                            &epilogue, sizeof epilogue));
+    const auto type = static_cast<int32_t>(dataType(shape.d.type));
+    GTP_CUDA(cublasLtMatmulDescSetAttribute(
+        description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
+    // What chooses an algorithm reads no bias, but takes from the address how
+    // those of the calls are aligned.
+    GTP_CUDA(setBias(reinterpret_cast<const void *>(shape.biasAlignment)));
+  }
   GTP_RETURN_IF_ERROR(makeLayout(first, shape.b));
   GTP_RETURN_IF_ERROR(makeLayout(second, shape.a));
   GTP_RETURN_IF_ERROR(makeLayout(result, shape.d));
@@ -202,9 +215,17 @@ StatusOr<std::shared_ptr<const Gemm>> Gemm::create(Context &context,
 
 //===-- calls -------------------------------------------------------------===//
 
+cublasStatus_t Gemm::setBias(const void *bias) const {
+  return cublasLtMatmulDescSetAttribute(
+      description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+}
+
 cublasStatus_t Gemm::run(const Choice &choice, const void *a, const void *b,
                          void *d, bool add, void *workspace,
-                         cudaStream_t stream) const {
+                         cudaStream_t stream, const void *bias) const {
+  if (product.biasAlignment)
+    if (cublasStatus_t status = setBias(bias); status != CUBLAS_STATUS_SUCCESS)
+      return status;
   const float alpha = 1, beta = add ? 1 : 0;
   return cublasLtMatmul(context.blas(), description, &alpha, b, first, a,
                         second, &beta, d, result, d, result, &choice.algorithm,
@@ -212,7 +233,8 @@ cublasStatus_t Gemm::run(const Choice &choice, const void *a, const void *b,
 }
 
 Status Gemm::run(const void *a, const void *b, void *d, bool add,
-                 void *workspace, uint32_t stream) const {
-  return check(run(chosen, a, b, d, add, workspace, context.stream(stream)),
-               "cublasLtMatmul");
+                 void *workspace, uint32_t stream, const void *bias) const {
+  return check(
+      run(chosen, a, b, d, add, workspace, context.stream(stream), bias),
+      "cublasLtMatmul");
 }

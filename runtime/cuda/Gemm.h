@@ -14,9 +14,10 @@ namespace gtp::rt::cuda {
 /// gives the product.
 Status checkProductWorkspace(uint64_t bytes, uint64_t scratchBytes);
 
-/// d = a b (+ d), row-major, in float32 without TF32 or with bf16 operands and
-/// float32 sums. Its algorithm is one of those that sum in one fixed order, so
-/// that equal calls give equal bits; calls of one shape share it.
+/// d = a b (+ d or a bias), row-major, in float32 without TF32 or with bf16
+/// operands and float32 sums, rounded once. Its algorithm is one of those that
+/// sum in one fixed order, so that equal calls give equal bits; calls of one
+/// shape share it.
 class Gemm {
 public:
   /// One of cuBLASLt's algorithms.
@@ -50,17 +51,18 @@ public:
   const Choice &choice() const { return chosen; }
 
   /// On a stream of the plan. `workspace` has the shape's bytes of scratch;
-  /// null where these are 0.
+  /// null where these are 0. `bias` is null where the shape has none.
   Status run(const void *a, const void *b, void *d, bool add, void *workspace,
-             uint32_t stream) const;
+             uint32_t stream, const void *bias = nullptr) const;
   /// By an algorithm, on any stream; `workspace` holds what the algorithm
   /// needs.
   cublasStatus_t run(const Choice &choice, const void *a, const void *b,
-                     void *d, bool add, void *workspace,
-                     cudaStream_t stream) const;
+                     void *d, bool add, void *workspace, cudaStream_t stream,
+                     const void *bias = nullptr) const;
 
 private:
   Status describe(const ProductShape &shape);
+  cublasStatus_t setBias(const void *bias) const;
   Status findCandidates(cublasLtMatmulPreference_t preference);
 
   Context &context;

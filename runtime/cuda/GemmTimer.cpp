@@ -51,6 +51,13 @@ public:
     return inputs + call % sets * inputSpan() + span(shape.a) +
            shape.b.alignment % 256;
   }
+  /// Null if there is none.
+  std::byte *bias(std::byte *inputs, uint64_t call) const {
+    return shape.biasAlignment
+               ? inputs + call % sets * inputSpan() + span(shape.a) +
+                     span(shape.b) + shape.biasAlignment % 256
+               : nullptr;
+  }
   std::byte *d(std::byte *results, uint64_t call) const {
     return results + call % sets * span(shape.d) + shape.d.alignment % 256;
   }
@@ -61,7 +68,12 @@ private:
                    256) +
            256;
   }
-  uint64_t inputSpan() const { return span(shape.a) + span(shape.b); }
+  uint64_t inputSpan() const {
+    ProductMatrix bias = shape.d; // of which it is a row
+    bias.rows = 1;
+    return span(shape.a) + span(shape.b) +
+           (shape.biasAlignment ? span(bias) : 0);
+  }
 
   const ProductShape &shape;
   uint64_t sets;
@@ -171,11 +183,11 @@ StatusOr<double> Timer::sample(const std::vector<Call> &all, uint64_t times) {
   GTP_CUDA(cudaEventRecord(begun, stream));
   for (uint64_t time = 0; time < times; ++time, ++calls)
     for (size_t i = 0; i < all.size(); ++i)
-      if (all[i].gemm->run(all[i].choice, places[i].a(inputs, calls),
-                           places[i].b(inputs, calls),
-                           places[i].d(results, calls),
-                           all[i].gemm->shape().add, workspace,
-                           stream) != CUBLAS_STATUS_SUCCESS)
+      if (all[i].gemm->run(
+              all[i].choice, places[i].a(inputs, calls),
+              places[i].b(inputs, calls), places[i].d(results, calls),
+              all[i].gemm->shape().add, workspace, stream,
+              places[i].bias(inputs, calls)) != CUBLAS_STATUS_SUCCESS)
         return std::numeric_limits<double>::infinity();
   GTP_CUDA(cudaEventRecord(ended, stream));
   GTP_CUDA(cudaEventSynchronize(ended));

@@ -18,50 +18,59 @@ static ProductMatrix matrix(const Site &site, size_t operand, bool transposed) {
 }
 
 /// Of the types that the registry allows, those that cuBLASLt multiplies.
-static Status needProductTypes(const Site &site) {
+static Status needProductTypes(const Site &site, size_t result) {
   namespace pb = plan::pb;
   auto type = [&](size_t operand) { return site.operand(operand).dtype(); };
-  for (size_t i = 0; i < 3; ++i)
+  for (size_t i = 0; i <= result; ++i)
     if (type(i) != pb::F32 && type(i) != pb::BF16)
       return Status::error("operand " + site.text(i) +
                            " is neither f32 nor bf16, which the cuda backend "
                            "multiplies in");
-  if (type(0) == pb::F32 && type(2) == pb::BF16)
-    return Status::error("operand " + site.text(2) +
+  if (type(0) == pb::F32 && type(result) == pb::BF16)
+    return Status::error("operand " + site.text(result) +
                          " is bf16; cuBLASLt has no product of "
                          "f32 operands that rounds to it; compile with "
                          "--grad-dtype=f32, or run with --backend=host");
   return Status::ok();
 }
 
-/// What cuBLASLt may use of operand 3, which a call may lack.
-static StatusOr<uint64_t> productScratch(const Site &site) {
+/// What cuBLASLt may use of an operand that a call may lack.
+static StatusOr<uint64_t> productScratch(const Site &site, size_t operand) {
   constexpr uint64_t alignment = 256;
-  if (site.count() == 3)
+  if (site.count() == operand)
     return uint64_t(0);
-  if (site.alignment(3) < alignment)
-    return Status::error("operand " + site.text(3) +
+  if (site.alignment(operand) < alignment)
+    return Status::error("operand " + site.text(operand) +
                          " is not aligned to 256 bytes, which cuBLASLt needs");
-  return site.shape(3).elements();
+  return site.shape(operand).elements();
 }
 
-/// Operand 2 is the product of operands 0 and 1.
+/// The product of operands 0 and 1, plus operand 2 if the result is not that.
 static StatusOr<KernelBody> makeProduct(const Site &site, bool transposeFirst,
-                                        bool transposeSecond) {
-  GTP_RETURN_IF_ERROR(needProductTypes(site));
-  GTP_ASSIGN_OR_RETURN(uint64_t scratch, productScratch(site));
-  const ProductShape shape = {
-      matrix(site, 0, transposeFirst), matrix(site, 1, transposeSecond),
-      matrix(site, 2, false), site.operand(2).accumulate(), scratch};
+                                        bool transposeSecond,
+                                        size_t result = 2) {
+  const bool biased = result == 3;
+  GTP_RETURN_IF_ERROR(needProductTypes(site, result));
+  GTP_ASSIGN_OR_RETURN(uint64_t scratch, productScratch(site, result + 1));
+  const ProductShape shape = {matrix(site, 0, transposeFirst),
+                              matrix(site, 1, transposeSecond),
+                              matrix(site, result, false),
+                              site.operand(result).accumulate(),
+                              scratch,
+                              biased ? site.alignment(2) : 0};
   GTP_ASSIGN_OR_RETURN(std::shared_ptr<const Gemm> gemm,
                        Gemm::create(site.context, shape));
-  return KernelBody([gemm, scratch](const KernelCall &call) {
-    return gemm->run(call.as<void>(0), call.as<void>(1), call.as<void>(2),
-                     call.add(2), scratch ? call.as<void>(3) : nullptr,
-                     call.stream);
+  return KernelBody([gemm, scratch, result, biased](const KernelCall &call) {
+    return gemm->run(call.as<void>(0), call.as<void>(1), call.as<void>(result),
+                     call.add(result),
+                     scratch ? call.as<void>(result + 1) : nullptr, call.stream,
+                     biased ? call.as<void>(2) : nullptr);
   });
 }
 
+static StatusOr<KernelBody> makeLinearBias(const Site &site) {
+  return makeProduct(site, false, true, /*result=*/3);
+}
 static StatusOr<KernelBody> makeLinear(const Site &site) {
   return makeProduct(site, false, true);
 }
@@ -290,6 +299,7 @@ const std::vector<FactoryEntry> &gtp::rt::cuda::modelFactories() {
       {"layer_norm_grad", makeNormGrad<true, false>},
       {"layer_norm_grad_add", makeNormGrad<true, true>},
       {"linear", makeLinear},
+      {"linear_bias", makeLinearBias},
       {"linear_dgrad", makeLinearDgrad},
       {"linear_wgrad", makeLinearWgrad},
       {"positions_grad", makePositionsGrad},

@@ -8,7 +8,8 @@
 namespace gtp::rt::host {
 
 /// The body of a verified call of a fused kernel: those of its parts, one after
-/// the other on the same operands, which is what it means.
+/// the other on the same operands, which is what it means unless it rounds only
+/// once.
 StatusOr<KernelBody> makeFusedBody(const CallSite &site, KernelTables &tables);
 
 } // namespace gtp::rt::host

@@ -21,6 +21,20 @@ static StatusOr<KernelBody> linear(const KernelSite &site) {
   });
 }
 
+static StatusOr<KernelBody> linearBias(const KernelSite &site) {
+  GTP_RETURN_IF_ERROR(needMatrices(site));
+  return KernelBody([x = site.shape(0), w = site.shape(1),
+                     y = site.shape(3)](const KernelCall &call) {
+    multiply(y.rows, y.columns, x.columns, 1, {call.f32(0), x.pitch},
+             {call.f32(1), w.pitch, true}, false, call.f32(3), y.pitch);
+    const float *bias = call.f32(2);
+    for (uint64_t row = 0; row < y.rows; ++row)
+      for (uint64_t i = 0; i < y.columns; ++i)
+        call.f32(3)[row * y.pitch + i] += bias[i];
+    return Status::ok();
+  });
+}
+
 static StatusOr<KernelBody> linearDgrad(const KernelSite &site) {
   GTP_RETURN_IF_ERROR(needMatrices(site));
   return KernelBody([dy = site.shape(0), w = site.shape(1),
@@ -44,6 +58,7 @@ static StatusOr<KernelBody> linearWgrad(const KernelSite &site) {
 const std::vector<KernelEntry> &gtp::rt::host::linearKernels() {
   static const std::vector<KernelEntry> table = {
       {"linear", linear},
+      {"linear_bias", linearBias},
       {"linear_dgrad", linearDgrad},
       {"linear_wgrad", linearWgrad},
   };

@@ -107,6 +107,11 @@ Issue &Issue::when(pb::Operation::When iterations) {
   return *this;
 }
 
+Issue &Issue::of(Parameter first, Parameter second) {
+  secondParameterPlus1 = second.index + 1;
+  return of(first);
+}
+
 Issue &Issue::of(Parameter parameter) {
   parameterPlus1 = parameter.index + 1;
   return *this;
@@ -378,6 +383,7 @@ void PlanBuilder::kernel(const char *name, Views operands, Settings settings,
       attribute->set_constant(internList(*setting.list));
   }
   out->set_parameter_plus1(issue.parameterPlus1);
+  out->set_second_parameter_plus1(issue.secondParameterPlus1);
   out->set_algorithm(intern(issue.tuned));
   out->set_sm_target(issue.sms);
 }

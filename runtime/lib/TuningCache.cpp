@@ -35,7 +35,8 @@ static std::string text(const ProductMatrix &matrix) {
 
 std::string ProductShape::text() const {
   return ::text(a) + " " + ::text(b) + " " + ::text(d) + (add ? " add" : "") +
-         (scratchBytes ? " scratch:" + std::to_string(scratchBytes) : "");
+         (scratchBytes ? " scratch:" + std::to_string(scratchBytes) : "") +
+         (biasAlignment ? " bias:" + std::to_string(biasAlignment) : "");
 }
 
 //===-- reading -----------------------------------------------------------===//

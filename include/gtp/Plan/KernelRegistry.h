@@ -120,6 +120,9 @@ struct KernelSpec {
   /// writes to the operand's type, and those behind it read that. Attributes of
   /// a part are those of its names. Empty: the kernel's meaning is its own.
   std::vector<KernelPart> parts = {};
+  /// Of a fused kernel: what passes between its parts is not rounded, so that
+  /// each backend has a body of its own for it.
+  bool roundsOnce = false;
 };
 
 /// All kernels, in name order.
@@ -132,6 +135,9 @@ const KernelSpec *lookupKernel(std::string_view name);
 /// expanded; null when the call has a wrong number of operands.
 const OperandSpec *operandSpec(const KernelSpec &kernel, size_t index,
                                size_t count);
+
+/// How many weights a call of the kernel reads, 0 to 2.
+unsigned weightCount(const KernelSpec &kernel);
 
 } // namespace gtp::plan
 

@@ -165,9 +165,12 @@ def GtpFusePass : Pass<"gtp-fuse", "::mlir::func::FuncOp"> {
     | `add` of two and the `rms_norm` or `layer_norm` of the sum | `add_rms_norm`, `add_layer_norm` |
     | `rms_norm_grad` or `layer_norm_grad` and the `add` of its `dx` to another value | `rms_norm_grad_add`, `layer_norm_grad_add` |
     | `cross_entropy` and `cross_entropy_grad` of logits that nothing else reads | `cross_entropy_in_place` |
-    | `add_bias` and the `gelu` of its result | `bias_gelu` |
+    | `linear` and the `add_bias` of its result, which nothing else reads | `linear_bias` |
+    | other `add_bias` and the `gelu` of its result | `bias_gelu` |
 
-    Each value is rounded where it was, so the numbers stay the same. The one op
+    Each value is rounded where it was, so the numbers stay the same; but `linear_bias`
+    adds to the product before that is rounded: in bf16 one rounding in place of two, and
+    the same in float32. The one op
     stands where the last of those it replaces could have stood, and only if no other
     use of their results lies before it.
 

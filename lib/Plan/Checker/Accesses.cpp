@@ -41,6 +41,17 @@ static void touchOperands(const Context &context, const pb::Region &region,
   }
 }
 
+/// Whether the weight that a part of a fused kernel reads is that kernel's
+/// second.
+static bool isAboutSecond(const KernelSpec &fused, const KernelPart &part) {
+  unsigned weights = 0;
+  for (unsigned i = 0; i < fused.operands.size(); ++i)
+    if (fused.operands[i].role == Role::Weight && weights++ > 0 &&
+        std::count(part.operands.begin(), part.operands.end(), i))
+      return true;
+  return false;
+}
+
 static OperationInfo derive(const Context &context, const pb::Region &region,
                             const pb::Operation &operation) {
   OperationInfo info;
@@ -52,6 +63,7 @@ static OperationInfo derive(const Context &context, const pb::Region &region,
   case pb::Operation::kKernel: {
     const pb::Kernel &kernel = operation.kernel();
     info.kernel = lookupKernel(kernelName(context.plan, kernel));
+    info.parameterPlus1 = kernel.parameter_plus1();
     std::vector<int> all(static_cast<size_t>(kernel.operands_size()));
     std::iota(all.begin(), all.end(), 0);
     touchOperands(context, region, all, info);
@@ -59,6 +71,9 @@ static OperationInfo derive(const Context &context, const pb::Region &region,
       OperationInfo step;
       step.operation = &operation;
       step.kernel = lookupKernel(part.kernel);
+      step.parameterPlus1 = isAboutSecond(*info.kernel, part)
+                                ? kernel.second_parameter_plus1()
+                                : kernel.parameter_plus1();
       touchOperands(context, region, partOperands(*info.kernel, kernel, part),
                     step);
       info.parts.push_back(std::move(step));

@@ -41,6 +41,8 @@ struct Touch {
 struct OperationInfo {
   const pb::Operation *operation = nullptr;
   const KernelSpec *kernel = nullptr; ///< of a kernel
+  /// What it, or the part of a fused kernel, is about; 0: none.
+  uint32_t parameterPlus1 = 0;
   /// Operands in their order; a collective's sources, then its destinations.
   std::vector<Touch> touches;
   /// Transient buffers whose life begins here: it is the first to touch them.

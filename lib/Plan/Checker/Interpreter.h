@@ -51,8 +51,8 @@ private:
   void merge(const OperationInfo &info);
   void mergeGradients(const OperationInfo &info,
                       const std::vector<Read> &reads);
-  void checkWeight(const Touch &touch, const Read &read);
-  void produceGradient(const Touch &touch);
+  void checkWeight(uint32_t parameter, const Touch &touch, const Read &read);
+  void produceGradient(uint32_t parameter, const Touch &touch);
   Tag resultTag(const KernelSpec &spec, uint64_t id, const Read *squared);
   AxisMask keepFirstAxes(const OperationInfo &info) const;
 

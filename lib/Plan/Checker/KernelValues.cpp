@@ -41,7 +41,7 @@ static uint64_t kernelIdentity(const OperationInfo &info) {
 void Interpreter::compute(const OperationInfo &info) {
   const KernelSpec &spec = *info.kernel;
   const pb::Kernel &kernel = info.operation->kernel();
-  uint32_t parameter = kernel.parameter_plus1() - 1;
+  uint32_t parameter = info.parameterPlus1 - 1;
   bool forward = spec.contribution == Contribution::None;
   uint64_t id = kernelIdentity(info);
   uint64_t use = 0;
@@ -53,7 +53,7 @@ void Interpreter::compute(const OperationInfo &info) {
     // A use that no activation tells from another is the parameter's.
     if (touch.spec->identifiesUse && (touch.spec->role == Role::Weight ||
                                       touch.spec->role == Role::Gradient))
-      use = mixHash(3, kernel.parameter_plus1());
+      use = mixHash(3, info.parameterPlus1);
     if (!touch.reads || touch.writes)
       continue;
     Read value = read(touch);
@@ -62,7 +62,7 @@ void Interpreter::compute(const OperationInfo &info) {
       use = value.id;
     if (touch.spec->role == Role::Weight) {
       readsWeight = true;
-      checkWeight(touch, value);
+      checkWeight(parameter, touch, value);
       continue;
     }
     std::string operand = "'" + std::string(touch.spec->name) + "' in " +
@@ -118,7 +118,7 @@ void Interpreter::compute(const OperationInfo &info) {
       continue;
     if (touch.spec->role == Role::Gradient) {
       contributedUses[operationNumber()] = use;
-      produceGradient(touch);
+      produceGradient(parameter, touch);
       continue;
     }
     Tag tag;
@@ -165,9 +165,8 @@ Tag Interpreter::resultTag(const KernelSpec &spec, uint64_t id,
   return tag;
 }
 
-void Interpreter::checkWeight(const Touch &touch, const Read &value) {
-  uint32_t p =
-      region->operations[operation].operation->kernel().parameter_plus1() - 1;
+void Interpreter::checkWeight(uint32_t p, const Touch &touch,
+                              const Read &value) {
   const pb::Parameter &parameter = c.parameter(p);
   std::string expected =
       "reads '" + std::string(touch.spec->name) + "' in " +
@@ -198,9 +197,7 @@ void Interpreter::checkWeight(const Touch &touch, const Read &value) {
                                ", expected exactly all of it");
 }
 
-void Interpreter::produceGradient(const Touch &touch) {
-  uint32_t p =
-      region->operations[operation].operation->kernel().parameter_plus1() - 1;
+void Interpreter::produceGradient(uint32_t p, const Touch &touch) {
   const pb::Parameter &parameter = c.parameter(p);
   if (region->region->kind() != pb::Region::BODY)
     fail("exactly-once", "contributes to a gradient outside the body");

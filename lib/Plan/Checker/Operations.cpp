@@ -219,7 +219,14 @@ Status RegionOperations::checkKernel(const pb::Kernel &kernel) {
   if (aboutParameter && kernel.parameter_plus1() == 0)
     return error("kernel " + std::string(spec->name) +
                  " must name the parameter that it is about");
-  return checkParameter(kernel.parameter_plus1());
+  if (weightCount(*spec) > 1 && kernel.second_parameter_plus1() == 0)
+    return error("kernel " + std::string(spec->name) +
+                 " must name the parameter of its second weight");
+  if (weightCount(*spec) < 2 && kernel.second_parameter_plus1() != 0)
+    return error("kernel " + std::string(spec->name) +
+                 " names a second parameter, and does not read two weights");
+  GTP_RETURN_IF_ERROR(checkParameter(kernel.parameter_plus1()));
+  return checkParameter(kernel.second_parameter_plus1());
 }
 
 /// A kernel whose bits may differ from rank to rank makes nothing that ranks

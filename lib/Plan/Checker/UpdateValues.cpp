@@ -88,7 +88,7 @@ void Interpreter::checkGradientBuffers() {
 }
 
 void Interpreter::update(const OperationInfo &info) {
-  uint32_t p = info.operation->kernel().parameter_plus1() - 1;
+  uint32_t p = info.parameterPlus1 - 1;
   const pb::Parameter &parameter = c.parameter(p);
   ParameterState &state = parameters[p];
   bool separate = parameter.master_buffer_plus1() != 0;

@@ -116,6 +116,8 @@ public:
   Issue &when(pb::Operation::When iterations);
   /// The parameter whose weight it reads or whose gradient it contributes to.
   Issue &of(Parameter parameter);
+  /// Of a kernel that reads two weights: the parameters of both, in order.
+  Issue &of(Parameter first, Parameter second);
   /// Where in the model it comes from.
   Issue &at(std::string source);
   /// Of kernels: the key into the tuning cache, and the SMs it may fill.
@@ -124,7 +126,7 @@ public:
 
   pb::Operation operation;
   std::string source, tuned;
-  uint32_t parameterPlus1 = 0, sms = 0;
+  uint32_t parameterPlus1 = 0, secondParameterPlus1 = 0, sms = 0;
 };
 inline Issue on(Stream stream) { return Issue(stream); }
 

@@ -33,17 +33,20 @@ struct ProductMatrix {
   bool transposed = false; ///< the product takes its transpose
 };
 
-/// d = a b, or d += a b in some of its calls.
+/// d = a b, or d += a b in some of its calls, or each row of d plus a bias of
+/// d's type.
 struct ProductShape {
   ProductMatrix a, b, d;
   bool add = false;
   /// Bytes of scratch that every call has; algorithms that need more are none.
   uint64_t scratchBytes = 0;
+  /// What every address of the bias is a multiple of, bytes; 0: there is none.
+  uint64_t biasAlignment = 0;
 
   /// Names it in a tuning cache and in messages:
   /// "bf16:4096x6144:6144:256:T bf16:4096x4096:4096:256 f32:6144x4096:4096:256
   /// add scratch:33554432": of each of a, b and d its type, rows, columns,
-  /// pitch, alignment, and T if transposed.
+  /// pitch, alignment, and T if transposed; "bias:256" is its alignment.
   std::string text() const;
 };
 

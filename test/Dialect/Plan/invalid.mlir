@@ -118,6 +118,18 @@ plan.program @unknown_communicator mesh <gtp = 2> {
 
 // -----
 
+plan.program @unknown_second_parameter mesh <gtp = 2> {
+  %b = plan.buffer persistent 64 "w"
+  plan.parameter @w [4] <[<4>]> ones uses 1 tensors ["w"] [4] compute %b
+  plan.stream compute
+  plan.region once {
+    // expected-error@+1 {{names no parameter: @v}}
+    plan.kernel "concat" @w and @v(%b <f32[4]>, %b <f32[4]>) stream 0
+  }
+}
+
+// -----
+
 plan.program @unknown_parameter mesh <gtp = 2> {
   %b = plan.buffer transient 64
   plan.stream compute

@@ -38,6 +38,8 @@ plan.program @train_step mesh <dp = 2, gtp = 4> arena 65536 attributes {model = 
     // CHECK: plan.kernel "linear" @w(%{{.*}} <f32[4x32], iteration 1024>, %{{.*}} <f32[32x32]>, %{{.*}} <f32[4x32], offset 128, pitch 64>) stream 0 after %[[G]]
     %0 = plan.kernel "linear" @w(%x <f32[4x32], iteration 1024>, %full <f32[32x32]>,
                                  %y <f32[4x32], offset 128, pitch 64>) stream 0 after %g
+    // CHECK: plan.kernel "linear_bias" @w and @w(%{{.*}} <f32[4x32]>, %{{.*}} <f32[32x32]>, %{{.*}} <f32[32]>, %{{.*}} <f32[4x32]>) stream 0
+    plan.kernel "linear_bias" @w and @w(%x <f32[4x32]>, %full <f32[32x32]>, %full <f32[32]>, %y <f32[4x32]>) stream 0
     // CHECK: plan.kernel "attention"{{.*}} with {causal = true, scale = 5.000000e-01 : f64} algorithm "a1" sms 8 stream 0
     %1 = plan.kernel "attention"(%x <f32[1x4x8]>, %x <f32[1x4x8]>, %x <f32[1x4x8]>, %y <f32[1x4x8]>,
                                  %y <f32[1x2x4]>, %scratch <i8[64]>)

@@ -597,6 +597,30 @@ func.func @bias_of_another_size(%x: tensor<2x3x4xf32>, %b: tensor<3xf32>) {
 
 // -----
 
+func.func @product_of_another_weight(%x: tensor<2x3x4xf32>, %w: tensor<5x3xf32>, %b: tensor<5xf32>) {
+  // expected-error @below {{has x of shape [2, 3, 4], expected [2, 3, 3]}}
+  %0 = tfm.linear_bias %x, %w, %b : (tensor<2x3x4xf32>, tensor<5x3xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
+  return
+}
+
+// -----
+
+func.func @product_with_bias_of_another_size(%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>, %b: tensor<4xf32>) {
+  // expected-error @below {{has bias of shape [4], expected [5]}}
+  %0 = tfm.linear_bias %x, %w, %b : (tensor<2x3x4xf32>, tensor<5x4xf32>, tensor<4xf32>) -> tensor<2x3x5xf32>
+  return
+}
+
+// -----
+
+func.func @product_with_bias_of_another_type(%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>, %b: tensor<5xbf16>) {
+  // expected-error @below {{has bias of element type 'bf16', expected 'f32'}}
+  %0 = tfm.linear_bias %x, %w, %b : (tensor<2x3x4xf32>, tensor<5x4xf32>, tensor<5xbf16>) -> tensor<2x3x5xf32>
+  return
+}
+
+// -----
+
 func.func @bias_gradient_of_another_size(%x: tensor<2x3x4xf32>) {
   // expected-error @below {{has dbias of shape [3], expected [4]}}
   %0 = tfm.bias_grad %x : (tensor<2x3x4xf32>) -> tensor<3xf32>

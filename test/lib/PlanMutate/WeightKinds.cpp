@@ -3,6 +3,7 @@
 #include "Mutations.h"
 #include "Sites.h"
 
+#include "gtp/Plan/KernelCall.h"
 #include "gtp/Plan/Layout.h"
 #include "gtp/Plan/Operand.h"
 
@@ -26,6 +27,17 @@ std::vector<Site> weightOperands(const pb::Plan &plan) {
   return operandsOf(
       plan, [](const pb::Operation &, const OperandSpec &spec,
                const pb::Operand &) { return spec.role == Role::Weight; });
+}
+
+/// Whether the operand is not the first weight that its kernel reads.
+bool isSecondWeight(const pb::Plan &plan, const Site &site) {
+  const pb::Kernel &kernel = at(plan, site).kernel();
+  const KernelSpec &spec = *lookupKernel(kernelName(plan, kernel));
+  const auto count = static_cast<size_t>(kernel.operands_size());
+  for (size_t i = 0; i < static_cast<size_t>(site.part); ++i)
+    if (operandSpec(spec, i, count)->role == Role::Weight)
+      return true;
+  return false;
 }
 
 std::vector<pb::Plan> gatherNeighbour(const pb::Plan &plan) {
@@ -156,8 +168,14 @@ std::vector<pb::Plan> relabelKernel(const pb::Plan &plan) {
   return mutateAt(
       plan, weightOperands(plan), [](pb::Plan &mutant, const Site &site) {
         pb::Kernel &kernel = *at(mutant, site).mutable_kernel();
-        int other = neighbour(mutant, parameterOf(at(mutant, site)));
-        kernel.set_parameter_plus1(static_cast<uint32_t>(other + 1));
+        const bool second = isSecondWeight(mutant, site);
+        const uint32_t plus1 =
+            second ? kernel.second_parameter_plus1() : kernel.parameter_plus1();
+        int other = neighbour(mutant, static_cast<int>(plus1) - 1);
+        if (second)
+          kernel.set_second_parameter_plus1(static_cast<uint32_t>(other + 1));
+        else
+          kernel.set_parameter_plus1(static_cast<uint32_t>(other + 1));
         return other >= 0;
       });
 }

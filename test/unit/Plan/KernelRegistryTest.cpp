@@ -75,6 +75,7 @@ TEST(KernelRegistry, IsSortedAndComplete) {
     for (const OperandSpec &operand : spec.operands)
       variadic += operand.variadic;
     EXPECT_LE(variadic, 1) << spec.name;
+    EXPECT_LE(weightCount(spec), 2u) << spec.name;
   }
   EXPECT_EQ(lookupKernel("conv"), nullptr);
 }

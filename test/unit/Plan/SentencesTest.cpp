@@ -46,6 +46,18 @@ pb::Copy &copy(pb::Plan &plan) {
   return *op(plan, "gain.reduce").mutable_copy();
 }
 
+/// Makes the linear one with a bias, which is the start of its weight.
+pb::Kernel &addBias(pb::Plan &plan) {
+  pb::Kernel &kernel = *op(plan, "linear").mutable_kernel();
+  plan.add_strings("linear_bias");
+  kernel.set_name(static_cast<uint32_t>(plan.strings_size() - 1));
+  *kernel.add_operands() = kernel.operands(2);
+  pb::Operand &bias = *kernel.mutable_operands(2);
+  bias = kernel.operands(1);
+  bias.mutable_dims()->RemoveLast();
+  return kernel;
+}
+
 /// Makes an operation a call of attention_grad whose sums have no order.
 void makeFast(pb::Plan &plan, const char *name) {
   pb::Kernel &kernel = *op(plan, name).mutable_kernel();
@@ -289,6 +301,18 @@ TEST(Sentences, OperationsByThemselves) {
          op(plan, "rms_norm").mutable_kernel()->clear_parameter_plus1();
        },
        "structure", "kernel rms_norm must name the parameter that it is about"},
+      {[](pb::Plan &plan) {
+         op(plan, "rms_norm").mutable_kernel()->set_second_parameter_plus1(1);
+       },
+       "structure",
+       "kernel rms_norm names a second parameter, and does not read two "
+       "weights"},
+      {[](pb::Plan &plan) { addBias(plan); }, "structure",
+       "kernel linear_bias must name the parameter of its second weight"},
+      {[](pb::Plan &plan) { addBias(plan).set_second_parameter_plus1(99); },
+       "structure", "names parameter 98, which does not exist"},
+      {[](pb::Plan &plan) { addBias(plan).set_second_parameter_plus1(2); },
+       "weight-version", "reads 'bias' in"},
       {[](pb::Plan &plan) {
          collective(plan, "gain.reduce")
              ->set_kind(static_cast<pb::Collective::Kind>(9));

@@ -43,6 +43,14 @@ TEST_F(CudaAgainstHost, Linear) {
           .type(result)
           .result({rows, n}, 5)
           .compare(tolerance(k));
+      Call("linear_bias")
+          .type(type)
+          .random({rows, k}, 3)
+          .random({n, k})
+          .type(result)
+          .random({n})
+          .result({rows, n}, 5)
+          .compare(tolerance(k));
       Call("linear_dgrad")
           .type(type)
           .random({rows, n}, 1)

@@ -2,7 +2,8 @@
 //
 // References in double are those of the parts one after the other. That values
 // between them are rounded shows where they are bfloat16: on the host, which
-// runs the parts, in test/Run/fusion.py.
+// runs the parts, in test/Run/fusion.py. One that rounds only once rounds what
+// it gives in float32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,6 +111,52 @@ void testBiasGelu() {
     }
 }
 
+void testLinearBias() {
+  for (auto [batch, length, k, n] : {std::array<uint64_t, 4>{2, 3, 7, 5},
+                                     {1, 1, 9, 3},
+                                     {3, 5, 33, 17},
+                                     {2, 4, 64, 24}}) {
+    Tensor x = randomTensor({batch, length, k}, 51);
+    Tensor w = randomTensor({n, k}, 52), bias = randomTensor({n}, 53);
+    Tensor y({batch, length, n});
+    for (uint64_t row = 0; row < y.rows(); ++row)
+      for (uint64_t i = 0; i < n; ++i) {
+        y.at(row, i) = bias.values[i];
+        for (uint64_t j = 0; j < k; ++j)
+          y.at(row, i) += x.at(row, j) * w.at(i, j);
+      }
+    // Without scratch, and with enough for sums in parts.
+    for (uint64_t scratch : {0, 1 << 20}) {
+      KernelCase test("linear_bias");
+      test.in(x).in(w).in(bias).out(y);
+      if (scratch)
+        test.scratch(scratch);
+      test.check();
+    }
+  }
+}
+
+/// The product is 257, which bf16 would round to 256.
+void testLinearBiasRoundsOnce() {
+  Tensor x({3, 8}), w({8, 8}), bias({8}), y({3, 8});
+  for (uint64_t row = 0; row < 3; ++row)
+    x.at(row, 0) = x.at(row, 1) = 1;
+  for (uint64_t i = 0; i < 8; ++i) {
+    w.at(i, 0) = 256;
+    w.at(i, 1) = 1;
+    bias.values[i] = -130;
+    y.at(0, i) = y.at(1, i) = y.at(2, i) = 127;
+  }
+  const pb::DType type = pb::BF16;
+  KernelCase("linear_bias")
+      .in(x, type)
+      .in(w, type)
+      .in(bias, type)
+      .out(y, type)
+      .tolerance(0)
+      .check();
+}
+
 void testCrossEntropyInPlace() {
   Tensor labels({2, 3});
   labels.values = {0, 10, -100, 4, 4, -100};
@@ -157,6 +204,11 @@ const KernelCases &gtp::test::fusedCases() {
       {"cross_entropy_in_place", testCrossEntropyInPlace},
       {"layer_norm_grad_add",
        [] { testNormGradAdd("layer_norm_grad_add", true); }},
+      {"linear_bias",
+       [] {
+         testLinearBias();
+         testLinearBiasRoundsOnce();
+       }},
       {"rms_norm_grad_add",
        [] { testNormGradAdd("rms_norm_grad_add", false); }},
   };

@@ -296,7 +296,8 @@ void KernelCase::runBfloat16(uint64_t gap, uint64_t repeat,
       narrow.bounds[i].type = pb::BF16;
   }
   // Of a fused kernel the parts round what passes between them.
-  const bool isFused = !plan::lookupKernel(name)->parts.empty();
+  const plan::KernelSpec &kernel = *plan::lookupKernel(name);
+  const bool isFused = !kernel.parts.empty() && !kernel.roundsOnce;
   const KernelCase &reference = isFused ? narrow : wide;
   Built wideBuilt = reference.build(HostPlan(), gap, repeat, isFused);
   Built narrowBuilt = narrow.build(HostPlan(), gap, repeat);

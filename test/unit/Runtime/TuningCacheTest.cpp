@@ -55,6 +55,8 @@ TEST(TuningCache, TheKeySaysAllThatTheAlgorithmDependsOn) {
   EXPECT_EQ(shape.text(), text + " add");
   shape.scratchBytes = 1 << 20;
   EXPECT_EQ(shape.text(), text + " add scratch:1048576");
+  shape.biasAlignment = 16;
+  EXPECT_EQ(shape.text(), text + " add scratch:1048576 bias:16");
 }
 
 TEST(TuningCache, WhatIsSavedIsRead) {
