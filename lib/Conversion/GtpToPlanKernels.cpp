@@ -87,7 +87,8 @@ void Converter::clearTail(Location loc, Value value, const Slot &slot) {
 FailureOr<Slot> Converter::scratch(Operation &op,
                                    const plan::OperandSpec &operand) {
   int64_t bytes = costs.scratchBytes(&op);
-  if (operand.variadic && bytes == 0)
+  const bool isOptional = operand.variadic && operand.minCount == 0;
+  if (isOptional && bytes == 0)
     return Slot();
   // No device has this much; sums of what is larger could overflow.
   constexpr int64_t kMost = int64_t(1) << 44;
@@ -100,7 +101,7 @@ FailureOr<Slot> Converter::scratch(Operation &op,
   auto make = [&](StringRef name) {
     return places.allocate(op.getLoc(), BufferKind::Transient, type, 0, name);
   };
-  if (!operand.variadic)
+  if (!isOptional)
     return make(sourceName(op.getLoc()));
   // A workspace is small and the same for many kernels: hundreds of buffers
   // with lives of one operation would only make the memory harder to pack.

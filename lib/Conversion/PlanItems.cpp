@@ -2,6 +2,7 @@
 
 #include "PlanItems.h"
 #include "CppText.h"
+#include "gtp/Plan/Operand.h"
 #include "gtp/Support/LowerCase.h"
 
 #include <cctype>
@@ -228,7 +229,7 @@ Status Reader::addView(const pb::Operand &operand, SlotText &out) {
   GTP_RETURN_IF_ERROR(
       expectOnly(operand, {"buffer", "offset", "dtype", "dims", "pitch",
                            "iteration_stride", "rank_strides", "accumulate"}));
-  out += lowerCase(pb::DType_Name(operand.dtype())) + "(";
+  out += std::string(plan::dtypeName(operand.dtype())) + "(";
   out += buffer(operand.buffer());
   out += ", " + listText(operand.dims()) + ")";
   auto add = [&](const char *function, uint64_t value) {

@@ -45,8 +45,9 @@ static void readCompute(JsonReader &reader, Profile &profile) {
   profile.vectorTflops = reader.number("vector_tflops", 1e-6, 1e9);
   profile.vectorEfficiency = reader.number("vector_efficiency", 1e-3, 1);
   profile.multiprocessors = reader.integer("multiprocessors", 0, INT32_MAX);
-  // NCCL's channels, and so the most that one collective can be given.
-  profile.ctaReserve = reader.integer("cta_reserve", 0, 64);
+  // It may be the reserve of one collective, which NCCL gives 64 channels.
+  constexpr int64_t kMostOfOne = 64;
+  profile.ctaReserve = reader.integer("cta_reserve", 0, kMostOfOne);
   reader.objects("tiles", [&](JsonReader &item) {
     profile.tiles.push_back(
         {item.integer("rows", 1), item.integer("columns", 1)});

@@ -145,8 +145,8 @@ static bool fuseLinearBias(Operation *op) {
 
 /// A bias and the activation behind it, where no product takes the bias. That
 /// is the better of the two: the product adds it to what it has in registers,
-/// and the activation reads one value and writes one. Here a sum that the
-/// gradient needs is written as well, and the product without the bias was.
+/// and the activation reads one value and writes one. Here the product is
+/// written without it first, and read again.
 static bool fuseBiasGelu(Operation *op) {
   auto gelu = dyn_cast<GeluOp>(op);
   auto bias = gelu ? makerOf<AddBiasOp>(gelu.getX(), op) : AddBiasOp();

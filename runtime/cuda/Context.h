@@ -62,7 +62,8 @@ public:
   cublasLtHandle_t blas() const { return handle; }
   /// Loaded by the first kernel that asks.
   StatusOr<Cudnn *> cudnn();
-  /// `memory` has room for a Fault; there is none yet. Kernels put it there.
+  /// Clears the Fault at `memory`, where kernels write it from now on; before,
+  /// `fault()` is null.
   Status setFault(void *memory);
   Fault *fault() const { return deviceFault; }
   /// Brings the fault to the host, behind what the stream has; may be captured.

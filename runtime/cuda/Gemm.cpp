@@ -215,6 +215,8 @@ StatusOr<std::shared_ptr<const Gemm>> Gemm::create(Context &context,
 
 //===-- calls -------------------------------------------------------------===//
 
+/// The description that all calls share: cuBLASLt reads it when it is called,
+/// and one thread issues.
 cublasStatus_t Gemm::setBias(const void *bias) const {
   return cublasLtMatmulDescSetAttribute(
       description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);

@@ -34,7 +34,7 @@ static Status needProductTypes(const Site &site, size_t result) {
   return Status::ok();
 }
 
-/// What cuBLASLt may use of an operand that a call may lack.
+/// Bytes of the call's scratch, which is operand `operand`; 0 without.
 static StatusOr<uint64_t> productScratch(const Site &site, size_t operand) {
   constexpr uint64_t alignment = 256;
   if (site.count() == operand)
@@ -45,11 +45,12 @@ static StatusOr<uint64_t> productScratch(const Site &site, size_t operand) {
   return site.shape(operand).elements();
 }
 
-/// The product of operands 0 and 1, plus operand 2 if the result is not that.
+/// The product of operands 0 and 1; `biased`, operand 2 is added to each row.
+/// The result is the operand behind them.
 static StatusOr<KernelBody> makeProduct(const Site &site, bool transposeFirst,
                                         bool transposeSecond,
-                                        size_t result = 2) {
-  const bool biased = result == 3;
+                                        bool biased = false) {
+  const size_t result = biased ? 3 : 2;
   GTP_RETURN_IF_ERROR(needProductTypes(site, result));
   GTP_ASSIGN_OR_RETURN(uint64_t scratch, productScratch(site, result + 1));
   const ProductShape shape = {matrix(site, 0, transposeFirst),
@@ -69,7 +70,7 @@ static StatusOr<KernelBody> makeProduct(const Site &site, bool transposeFirst,
 }
 
 static StatusOr<KernelBody> makeLinearBias(const Site &site) {
-  return makeProduct(site, false, true, /*result=*/3);
+  return makeProduct(site, false, true, /*biased=*/true);
 }
 static StatusOr<KernelBody> makeLinear(const Site &site) {
   return makeProduct(site, false, true);

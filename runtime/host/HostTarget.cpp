@@ -39,7 +39,7 @@ Status HostTarget::checkMemory(uint64_t ranks, uint64_t bytes) {
 }
 
 StatusOr<KernelBody> HostTarget::kernel(const CallSite &site) {
-  if (!site.kind().parts.empty() && !site.kind().roundsOnce)
+  if (site.kind().runsAsParts())
     return makeFusedBody(site, tables);
   const KernelEntry *entry = lookupEntry(site.name());
   if (!entry)

@@ -67,8 +67,8 @@ static bool isSpecial(const std::string &path) {
 bool gtp::rt::isSameFile(const std::string &a, const std::string &b) {
   if (a.empty() || b.empty())
     return false;
-  // Hard links count; files that do not exist are compared by name, of which a
-  // link to nothing yet has another.
+  // Hard links count; files that are not there are compared by the names that
+  // links lead to.
   std::error_code failed;
   if (a == b || std::filesystem::equivalent(a, b, failed))
     return true;

@@ -92,7 +92,8 @@ private:
 StatusOr<json> gtp::rt::parseJson(std::string_view text, size_t maxDepth) {
   // The library takes a NUL for the end, and what is behind it for nothing.
   if (size_t nul = text.find('\0'); nul != std::string_view::npos)
-    return Status::error("not valid JSON at byte " + std::to_string(nul + 1));
+    return Status::error("not valid JSON: a NUL at byte " +
+                         std::to_string(nul + 1));
   BoundedBuilder builder(maxDepth);
   if (!json::sax_parse(text.begin(), text.end(), &builder))
     return Status::error(builder.error.empty() ? "not valid JSON"

@@ -119,18 +119,6 @@ std::string RunPlan::meshText() const {
   return text.empty() ? "one rank" : text;
 }
 
-/// Iterations of the region that run the operation.
-static uint64_t runsOf(const pb::Operation &operation,
-                       const pb::Region &region) {
-  const uint64_t repeat = region.repeat();
-  auto runs = [&](uint64_t iteration) -> uint64_t {
-    return iteration < repeat && runsIn(operation.when(), iteration, repeat);
-  };
-  // Between the first and the last, all are alike.
-  return repeat < 3 ? runs(0) + runs(1)
-                    : runs(0) + (repeat - 2) * runs(1) + runs(repeat - 1);
-}
-
 std::string RunPlan::transportsText() const {
   using pb::Collective;
   std::map<std::pair<Collective::Kind, Collective::Transport>, uint64_t> counts;
@@ -139,7 +127,7 @@ std::string RunPlan::transportsText() const {
       if (operation.has_collective())
         counts[{operation.collective().kind(),
                 operation.collective().transport()}] +=
-            runsOf(operation, region);
+            plan::runCount(operation.when(), region.repeat());
   std::string text;
   for (const auto &[key, count] : counts) {
     if (count == 0)

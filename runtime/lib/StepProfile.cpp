@@ -70,11 +70,9 @@ StepProfile::StepProfile(const RunPlan &runPlan) : plan(runPlan) {
     for (const pb::Operation &operation : region.operations()) {
       const bool isNamed = operation.has_kernel() || operation.has_collective();
       classes.back().push_back(isNamed ? &samples[keyOf(operation)] : nullptr);
-      if (!isNamed)
-        continue;
-      for (uint64_t i = 0; i < region.repeat(); ++i)
+      if (isNamed)
         classes.back().back()->calls +=
-            plan::runsIn(operation.when(), i, region.repeat());
+            plan::runCount(operation.when(), region.repeat());
     }
   }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ends a job: a rank that is killed or stopped, another plan, too few GPUs. Needs two GPUs.
+"""What ends a job: a rank that is killed or stopped, another plan on one, no windows. Needs two GPUs.
 
 Every process must end by itself within a minute, with an error that names the rank.
 """

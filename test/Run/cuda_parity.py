@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 import subprocess
+import sys
 
 import gtp
 
@@ -120,13 +121,18 @@ def measured_algorithms(tools, model, plan):
     """The same with a tuning cache: what the first run measures, the others take from there."""
     cache = tools.scratch / "tuning.json"
     cache.unlink(missing_ok=True)
+    seen = []
 
     def run(tools, plan, *options):
-        return tools.run(plan, f"--tuning-cache={cache}", *options, backend="cuda")
+        metrics = tools.run(plan, f"--tuning-cache={cache}", *options, backend="cuda")
+        seen.append(cache.read_text())
+        return metrics
 
     text = against_host(tools, model, plan, 2e-2, run)
-    json.loads(cache.read_text())
-    return text
+    count = len(json.loads(seen[0])["products"])
+    if not count or len(set(seen)) != 1:
+        raise gtp.Failed(f"the first run measured {count} products, and later ones others again")
+    return f"{text}, {count} products"
 
 
 def cases(gpus):
@@ -141,10 +147,22 @@ def cases(gpus):
             yield mesh, name, narrow_against_host, ["--target=h200", "--optimizer=adamw", *options]
 
 
+def chosen(option, names):
+    """Those of an option's text, which must be among the names; all of them where it is not given."""
+    wanted = option.split(",") if option else names
+    if unknown := set(wanted) - set(names):
+        sys.exit(f"cuda_parity.py: error: found {', '.join(sorted(unknown))}, "
+                 f"expected one or more of {','.join(names)}")
+    return wanted
+
+
 def chosen_cases(arguments):
     """The cases that the options leave, with another check where they ask for one."""
-    for mesh, name, check, options in cases(arguments.gpus):
-        if mesh not in (arguments.meshes or mesh).split(",") or name not in (arguments.cases or name).split(","):
+    everything = list(cases(arguments.gpus))
+    meshes = chosen(arguments.meshes, MESHES[arguments.gpus])
+    names = chosen(arguments.cases, list(dict.fromkeys(name for _, name, _, _ in everything)))
+    for mesh, name, check, options in everything:
+        if mesh not in meshes or name not in names:
             continue
         if arguments.memcheck: # a plan with float32 and one where everything is bf16
             if check is timed or name not in ("windows" if arguments.gpus > 1 else "adamw", "bf16-all"):
@@ -169,10 +187,8 @@ def add_options(parser):
 
 
 def body(tools, report, arguments):
-    models = gtp.torch_models()
-    if arguments.models:
-        models = [model for model in models if model.name in arguments.models.split(",")]
-    for model in models:
+    models = {model.name: model for model in gtp.torch_models()}
+    for model in (models[name] for name in chosen(arguments.models, list(models))):
         for mesh, name, check, options in chosen_cases(arguments):
             file = plan_name(model, mesh, name)
 

@@ -27,6 +27,20 @@ inline bool runsIn(pb::Operation::When when, uint64_t iteration,
   }
 }
 
+/// How many of the `repeat` iterations run it.
+inline uint64_t runCount(pb::Operation::When when, uint64_t repeat) {
+  switch (when) {
+  case pb::Operation::FIRST:
+  case pb::Operation::LAST:
+    return repeat ? 1 : 0;
+  case pb::Operation::NOT_FIRST:
+  case pb::Operation::NOT_LAST:
+    return repeat ? repeat - 1 : 0;
+  default:
+    return repeat;
+  }
+}
+
 } // namespace gtp::plan
 
 #endif // GTP_PLAN_ITERATION_H

@@ -123,6 +123,9 @@ struct KernelSpec {
   /// Of a fused kernel: what passes between its parts is not rounded, so that
   /// each backend has a body of its own for it.
   bool roundsOnce = false;
+
+  /// Whether running its parts one after the other is what it means.
+  bool runsAsParts() const { return !parts.empty() && !roundsOnce; }
 };
 
 /// All kernels, in name order.

@@ -185,7 +185,7 @@ constexpr uint32_t kMostCtas = 64;
 /// Above any GPU's. That a plan fits the GPU at hand is asked when it runs.
 constexpr uint32_t kMostMultiprocessors = 1024;
 
-void checkCommunicators(Context &c) {
+void checkCollectiveClaim(Context &c) {
   if (c.plan.claims().collective_ctas() > kMostMultiprocessors)
     c.fail("structure",
            "claims: collectives may hold " +
@@ -193,6 +193,9 @@ void checkCommunicators(Context &c) {
                " CTAs together, expected at most " +
                std::to_string(kMostMultiprocessors) +
                ", more multiprocessors than a GPU has, or 0 for no limit");
+}
+
+void checkCommunicators(Context &c) {
   for (int i = 0; i < c.plan.communicators_size(); ++i) {
     const pb::Communicator &communicator = c.plan.communicators(i);
     std::string where = "communicator " + std::to_string(i);
@@ -249,6 +252,7 @@ void check::checkStructure(Context &c) {
       return;
   }
   checkParameters(c);
+  checkCollectiveClaim(c);
   checkCommunicators(c);
   int programs = c.plan.programs_size();
   if (programs < 1 || programs > 2)

@@ -117,7 +117,7 @@ public:
   virtual std::string attention() const { return ""; }
 };
 
-/// All ranks as threads of this process, float32 (see docs/architecture.md).
+/// All ranks as threads of this process (see docs/architecture.md).
 /// Fails when the plan needs a type or kernel that the host does not run.
 StatusOr<std::unique_ptr<Backend>>
 createHostBackend(const plan::pb::Plan &plan, const BackendOptions &options);

@@ -32,7 +32,7 @@ StatusOr<std::string> describeGpu(int device);
 /// no other GPU has.
 StatusOr<std::string> identifyGpu(int device);
 
-/// One rank on one GPU, float32 (see docs/architecture.md). Fails when the plan
+/// One rank on one GPU (see docs/architecture.md). Fails when the plan
 /// needs a type, kernel or collective that it does not run, and when the GPU
 /// has not enough memory.
 StatusOr<std::unique_ptr<Backend>>

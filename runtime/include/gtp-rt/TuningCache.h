@@ -33,8 +33,8 @@ struct ProductMatrix {
   bool transposed = false; ///< the product takes its transpose
 };
 
-/// d = a b, or d += a b in some of its calls, or each row of d plus a bias of
-/// d's type.
+/// d = a b; d += a b in some of its calls; or d = a b with a bias of d's type
+/// added to each row.
 struct ProductShape {
   ProductMatrix a, b, d;
   bool add = false;

@@ -295,11 +295,10 @@ void KernelCase::runBfloat16(uint64_t gap, uint64_t repeat,
     if (!keepGradients || bounds[i].read || role != plan::Role::Gradient)
       narrow.bounds[i].type = pb::BF16;
   }
-  // Of a fused kernel the parts round what passes between them.
-  const plan::KernelSpec &kernel = *plan::lookupKernel(name);
-  const bool isFused = !kernel.parts.empty() && !kernel.roundsOnce;
-  const KernelCase &reference = isFused ? narrow : wide;
-  Built wideBuilt = reference.build(HostPlan(), gap, repeat, isFused);
+  // Parts round what passes between them.
+  const bool partsRound = plan::lookupKernel(name)->runsAsParts();
+  const KernelCase &reference = partsRound ? narrow : wide;
+  Built wideBuilt = reference.build(HostPlan(), gap, repeat, partsRound);
   Built narrowBuilt = narrow.build(HostPlan(), gap, repeat);
   auto wideAfter = reference.execute(wideBuilt);
   auto narrowAfter = narrow.execute(narrowBuilt);

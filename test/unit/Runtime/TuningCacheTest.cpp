@@ -96,7 +96,7 @@ TEST(TuningCache, EveryMistakeIsNamed) {
   EXPECT_EQ(error(with("ns", "3")), "");
   EXPECT_EQ(error(with("algorithm", "\"first\"")), "");
   EXPECT_EQ(error("{"), "not valid JSON at byte 2");
-  EXPECT_EQ(error(std::string("{}\0{}", 5)), "not valid JSON at byte 3");
+  EXPECT_EQ(error(std::string("{}\0{}", 5)), "not valid JSON: a NUL at byte 3");
   EXPECT_EQ(error("[]"), "tuning cache: expected an object, found array");
   EXPECT_EQ(error("{\"version\": 1}"), "tuning cache: has no 'products'");
   EXPECT_EQ(error("{\"version\": 1, \"products\": [], \"x\": 0}"),
