@@ -244,6 +244,11 @@ LogicalResult ProgramOp::verifyRegions() {
       if (auto kernel = dyn_cast<KernelOp>(*step)) {
         parameter = kernel.getParameterAttr();
         second = kernel.getSecondParameterAttr();
+        if (second && !parameter)
+          return step->emitOpError()
+                 << "names " << second
+                 << " as the parameter of a second weight and none of the "
+                    "first; expected both";
       } else if (auto collective = dyn_cast<CollectiveOp>(*step)) {
         parameter = collective.getParameterAttr();
         if (!symbols.lookup<CommunicatorOp>(collective.getCommunicator()))

@@ -47,7 +47,10 @@ static void readCompute(JsonReader &reader, Profile &profile) {
   profile.multiprocessors = reader.integer("multiprocessors", 0, INT32_MAX);
   // It may be the reserve of one collective, which NCCL gives 64 channels.
   constexpr int64_t kMostOfOne = 64;
-  profile.ctaReserve = reader.integer("cta_reserve", 0, kMostOfOne);
+  profile.ctaReserve = reader.integer(
+      "cta_reserve", 0,
+      profile.multiprocessors ? std::min(kMostOfOne, profile.multiprocessors)
+                              : kMostOfOne);
   reader.objects("tiles", [&](JsonReader &item) {
     profile.tiles.push_back(
         {item.integer("rows", 1), item.integer("columns", 1)});

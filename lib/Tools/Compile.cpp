@@ -13,6 +13,7 @@
 #include "gtp/Import/Import.h"
 #include "gtp/Machine/Profile.h"
 #include "gtp/Plan/PlanFile.h"
+#include "gtp/Support/LinkTarget.h"
 #include "gtp/Tools/Pipeline.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -389,8 +390,10 @@ static LogicalResult checkOutputs(const CompileJob &job) {
     pairs.append({{"-o ", output, "--overrides", overrides},
                   {"--stats=", stats, "--overrides", overrides}});
   for (const Pair &pair : pairs)
-    if (!pair.path.empty() && pair.path != "-" &&
-        isSameFile(pair.path, pair.otherPath) && !isDevice(pair.path))
+    // A dash is standard input or output.
+    if (pair.path != "-" && pair.otherPath != "-" &&
+        isSameFile(pair.path.str(), pair.otherPath.str()) &&
+        !isDevice(pair.path))
       return reportError(usageError(pair.option + pair.path + ": is also " +
                                     pair.other +
                                     "; an output needs a file of its own"));

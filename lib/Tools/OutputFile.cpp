@@ -4,9 +4,7 @@
 
 #include "gtp/Support/LinkTarget.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 
 using namespace gtp;
 using llvm::Error;
@@ -47,10 +45,11 @@ Error gtp::writeOutput(StringRef path,
   // A symbolic link stays one: its target is what is replaced.
   const std::string target = linkTarget(path.str());
   fs::file_status status;
-  if (!fs::status(path, status)) {
-    if (status.type() != fs::file_type::regular_file)
-      return writeDirectly(path, write, next);
-  }
+  std::error_code code = fs::status(path, status);
+  if (code == std::errc::too_many_symbolic_link_levels)
+    return llvm::createFileError(path, code);
+  if (!code && status.type() != fs::file_type::regular_file)
+    return writeDirectly(path, write, next);
   llvm::Expected<fs::TempFile> file = fs::TempFile::create(
       target + ".%%%%%%.tmp", fs::all_read | fs::all_write);
   if (!file)
@@ -66,19 +65,4 @@ Error gtp::writeOutput(StringRef path,
   if (error)
     return llvm::joinErrors(std::move(error), file->discard());
   return file->keep(target);
-}
-
-bool gtp::isSameFile(StringRef a, StringRef b) {
-  if (a == "-" || b == "-")
-    return a == b;
-  bool same = false;
-  if (!fs::equivalent(a, b, same))
-    return same;
-  // Neither is there: a link to nothing yet is what it leads to.
-  llvm::SmallString<128> left(linkTarget(a.str())), right(linkTarget(b.str()));
-  for (llvm::SmallString<128> *path : {&left, &right}) {
-    (void)fs::make_absolute(*path);
-    llvm::sys::path::remove_dots(*path, /*remove_dot_dot=*/true);
-  }
-  return left == right;
 }

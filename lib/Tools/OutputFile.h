@@ -19,9 +19,6 @@ writeOutput(llvm::StringRef path,
             llvm::function_ref<llvm::Error(llvm::raw_ostream &)> write,
             llvm::function_ref<llvm::Error()> next = nullptr);
 
-/// Whether two paths name one file, existing or not.
-bool isSameFile(llvm::StringRef a, llvm::StringRef b);
-
 } // namespace gtp
 
 #endif // GTP_LIB_TOOLS_OUTPUTFILE_H

@@ -64,25 +64,11 @@ static bool isSpecial(const std::string &path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-bool gtp::rt::isSameFile(const std::string &a, const std::string &b) {
-  if (a.empty() || b.empty())
-    return false;
-  // Hard links count; files that are not there are compared by the names that
-  // links lead to.
-  std::error_code failed;
-  if (a == b || std::filesystem::equivalent(a, b, failed))
-    return true;
-  auto whole = [&](const std::string &path) {
-    return std::filesystem::weakly_canonical(
-        std::filesystem::absolute(linkTarget(path), failed), failed);
-  };
-  std::filesystem::path left = whole(a);
-  return !failed && left == whole(b) && !failed;
-}
-
 Status gtp::rt::checkWritable(const std::string &path) {
   struct stat status;
   bool exists = ::stat(path.c_str(), &status) == 0;
+  if (!exists && errno == ELOOP)
+    return systemError("cannot write").in(path);
   if (exists && S_ISDIR(status.st_mode))
     return Status::error("is a folder; name a file").in(path);
   if (exists && ::access(path.c_str(), W_OK) != 0)

@@ -2,7 +2,7 @@
 
 #include "gtp-rt/Options.h"
 #include "ParseNumber.h"
-#include "gtp-rt/File.h"
+#include "gtp/Support/LinkTarget.h"
 
 #include <CLI/CLI.hpp>
 

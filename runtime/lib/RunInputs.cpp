@@ -2,6 +2,8 @@
 
 #include "RunInputs.h"
 
+#include "gtp/Support/LinkTarget.h"
+
 using namespace gtp;
 using namespace gtp::rt;
 

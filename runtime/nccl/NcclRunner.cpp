@@ -82,6 +82,27 @@ static Collective::Transport transportOf(const CollectiveSpec &spec) {
                                              : Collective::PAIRWISE;
 }
 
+/// What the checker counts against the plan's limit is what the plan states.
+static Status checkStated(const pb::Plan &plan) {
+  if (plan.claims().collective_ctas() == 0)
+    return Status::ok();
+  for (const pb::Program &program : plan.programs())
+    for (const pb::Region &region : program.regions())
+      for (const pb::Operation &operation : region.operations())
+        if (auto transport = operation.collective().transport();
+            operation.has_collective() &&
+            (transport == Collective::AUTO || transport == Collective::HOST))
+          return Status::error(
+              "the plan limits the multiprocessors that collectives hold "
+              "together, to " +
+              std::to_string(plan.claims().collective_ctas()) +
+              ", and a collective goes by " +
+              Collective::Transport_Name(transport) +
+              ", which leaves the transport to the backend; compile it for a "
+              "GPU's --target");
+  return Status::ok();
+}
+
 static bool hasScratchInPlan(const Operation &operation) {
   return operation.places.size() > 2 * operation.collective.counts.size();
 }
@@ -163,6 +184,7 @@ Status NcclRunner::connect(const std::vector<std::string> &ids) {
 }
 
 Status NcclRunner::create(const TextExchange &exchange) {
+  GTP_RETURN_IF_ERROR(checkStated(plan));
   // One graph a step on one thread needs none of what these are for, and a
   // multicast object can outlive a process that crashes.
   for (const char *variable :

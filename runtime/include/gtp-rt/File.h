@@ -34,9 +34,6 @@ private:
   uint64_t length = 0;
 };
 
-/// Whether two paths name one file, existing or not, however they are written.
-bool isSameFile(const std::string &a, const std::string &b);
-
 /// Whether `path` can become an output: its folder exists and may be written,
 /// and it is not itself a folder. Asked before a run, so that hours of work do
 /// not end in a mistyped path.

@@ -435,3 +435,14 @@ plan.program @step mesh <gtp = 1> {
     }
   }
 }
+
+// -----
+
+plan.program @step mesh <gtp = 1> {
+  plan.stream compute
+  %x = plan.buffer transient 64
+  plan.region once {
+    // expected-error @below {{names @w as the parameter of a second weight and none of the first; expected both}}
+    %0 = "plan.kernel"(%x, %x, %x, %x) <{name = "linear_bias", operandSegmentSizes = array<i32: 4, 0>, second_parameter = @w, stream = 0 : i64, views = [#plan.view<f32[1x4]>, #plan.view<f32[4x4]>, #plan.view<f32[4]>, #plan.view<f32[1x4]>]}> : (!plan.buffer, !plan.buffer, !plan.buffer, !plan.buffer) -> !plan.token
+  }
+}

@@ -104,6 +104,8 @@ std::vector<pb::Plan> lessScratch(const pb::Plan &plan) {
       [](pb::Plan &mutant, const Site &site) {
         pb::Operand &scratch =
             *at(mutant, site).mutable_collective()->mutable_scratch();
+        if (scratch.dims(0) <= 256)
+          return false; // none at all is another mutant
         scratch.set_dims(0, scratch.dims(0) - 256);
         return true;
       });

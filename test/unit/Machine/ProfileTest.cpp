@@ -59,6 +59,9 @@ TEST(Profile, ErrorsSayWhereAndWhatWouldWork) {
             "network.colour: is an unknown key; known here: "
             "cross_domain_gb_per_s, cross_domain_latency_ns, links, "
             "ranks_per_link_domain, shared_link_permille, source");
+  EXPECT_EQ(
+      parseError(edited("\"multiprocessors\": 132", "\"multiprocessors\": 8")),
+      "compute.cta_reserve: found 16, expected an integer from 0 to 8");
   EXPECT_EQ(parseError(edited("\"all_gather\"", "\"all_gathre\"")),
             "network.links[0].collective: found 'all_gathre', expected one of "
             "all_gather, reduce_scatter, all_reduce, all_to_all");

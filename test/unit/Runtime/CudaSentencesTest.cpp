@@ -144,6 +144,28 @@ TEST(CudaSentences, GroupsOfTooManyRanks) {
              "a communicator has 65 ranks; the cuda backend takes 64");
 }
 
+TEST(CudaSentences, TransportsLeftToItUnderALimit) {
+  HostPlan plan({{"gtp", 2}});
+  plan.plan.mutable_claims()->set_collective_ctas(16);
+  plan.region(pb::Region::BODY)
+      ->add_operations()
+      ->mutable_collective()
+      ->set_transport(pb::Collective::HOST);
+  rt::Code code;
+  auto noOne = [](const std::string &) -> StatusOr<std::vector<std::string>> {
+    return Status::error("nobody is there");
+  };
+  auto status = [&] {
+    return cuda::createNcclRunner(plan.plan, code, 0, noOne).status();
+  };
+  expectSays(status(), "the plan limits the multiprocessors that collectives "
+                       "hold together, to 16, and a collective goes by HOST, "
+                       "which leaves the transport to the backend; compile it "
+                       "for a GPU's --target");
+  plan.plan.mutable_claims()->set_collective_ctas(0);
+  expectSays(status(), "nobody is there");
+}
+
 TEST(CudaSentences, CollectivesThatHoldMoreThanTheGpu) {
   EXPECT_TRUE(cuda::checkMultiprocessors(132, 132).isOk());
   expectSays(cuda::checkMultiprocessors(16, 14),

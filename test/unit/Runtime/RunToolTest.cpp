@@ -216,6 +216,9 @@ TEST_F(RunToolTest, ALinkStaysOne) {
   std::string round = folder.path("round");
   std::filesystem::create_symlink("round", round);
   expectOne(round, round);
+  EXPECT_EQ(error({"--steps=0", "--dump-weights=" + round}),
+            round + ": cannot write: Too many levels of symbolic links");
+  EXPECT_TRUE(std::filesystem::is_symlink(round));
 }
 
 TEST_F(RunToolTest, PlansOfRanksAreCheckedNotRun) {
