@@ -229,7 +229,8 @@ Status Reader::addView(const pb::Operand &operand, SlotText &out) {
   GTP_RETURN_IF_ERROR(
       expectOnly(operand, {"buffer", "offset", "dtype", "dims", "pitch",
                            "iteration_stride", "rank_strides", "accumulate"}));
-  out += std::string(plan::dtypeName(operand.dtype())) + "(";
+  out += plan::dtypeName(operand.dtype());
+  out += "(";
   out += buffer(operand.buffer());
   out += ", " + listText(operand.dims()) + ")";
   auto add = [&](const char *function, uint64_t value) {

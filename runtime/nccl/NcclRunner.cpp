@@ -73,10 +73,16 @@ NcclRunner::~NcclRunner() {
   }
 }
 
-/// The plan's, or where it leaves the choice to the backend (as plans priced
-/// for the host do) one that needs nothing and computes everything.
+/// Whether the plan leaves the choice to the backend, as plans priced for the
+/// host do.
+static bool isLeftOpen(Collective::Transport transport) {
+  return transport == Collective::AUTO || transport == Collective::HOST;
+}
+
+/// The plan's, or where it leaves it open one that needs nothing and computes
+/// everything.
 static Collective::Transport transportOf(const CollectiveSpec &spec) {
-  if (spec.transport != Collective::AUTO && spec.transport != Collective::HOST)
+  if (!isLeftOpen(spec.transport))
     return spec.transport;
   return spec.kind == Collective::ALL_GATHER ? Collective::RING_TRANSPORT
                                              : Collective::PAIRWISE;
@@ -90,8 +96,7 @@ static Status checkStated(const pb::Plan &plan) {
     for (const pb::Region &region : program.regions())
       for (const pb::Operation &operation : region.operations())
         if (auto transport = operation.collective().transport();
-            operation.has_collective() &&
-            (transport == Collective::AUTO || transport == Collective::HOST))
+            operation.has_collective() && isLeftOpen(transport))
           return Status::error(
               "the plan limits the multiprocessors that collectives hold "
               "together, to " +

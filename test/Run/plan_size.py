@@ -7,6 +7,7 @@ import gtp
 
 CONFIG = gtp.HERE.parent / "Import" / "Inputs" / "llama-3.1-70b-instruct.json"
 COMMON = ["--seq=4096", "--dtype=bf16", "--target=h200"]
+# The least of so many: what else a machine does makes one compilation a fifth slower.
 ROUNDS = 9
 
 

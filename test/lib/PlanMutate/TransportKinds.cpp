@@ -96,12 +96,14 @@ std::vector<pb::Plan> noWindow(const pb::Plan &plan) {
                   });
 }
 
+std::vector<Site> scratchSites(const pb::Plan &plan) {
+  return collectives(plan,
+                     [](const pb::Collective &c) { return c.has_scratch(); });
+}
+
 std::vector<pb::Plan> lessScratch(const pb::Plan &plan) {
   return mutateAt(
-      plan,
-      collectives(plan,
-                  [](const pb::Collective &c) { return c.has_scratch(); }),
-      [](pb::Plan &mutant, const Site &site) {
+      plan, scratchSites(plan), [](pb::Plan &mutant, const Site &site) {
         pb::Operand &scratch =
             *at(mutant, site).mutable_collective()->mutable_scratch();
         if (scratch.dims(0) <= 256)
@@ -114,10 +116,7 @@ std::vector<pb::Plan> lessScratch(const pb::Plan &plan) {
 /// Where results go before they are whole is where contributions are read.
 std::vector<pb::Plan> scratchOverSource(const pb::Plan &plan) {
   return mutateAt(
-      plan,
-      collectives(plan,
-                  [](const pb::Collective &c) { return c.has_scratch(); }),
-      [](pb::Plan &mutant, const Site &site) {
+      plan, scratchSites(plan), [](pb::Plan &mutant, const Site &site) {
         const pb::Collective &collective = at(mutant, site).collective();
         const pb::Operand &source = collective.sources(0);
         pb::Buffer &scratch = *mutant.mutable_buffers(
