@@ -219,7 +219,8 @@ StatusOr<std::shared_ptr<const Gemm>> Gemm::create(Context &context,
 /// and one thread issues.
 cublasStatus_t Gemm::setBias(const void *bias) const {
   return cublasLtMatmulDescSetAttribute(
-      description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+      description, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+      static_cast<const void *>(&bias), sizeof bias);
 }
 
 cublasStatus_t Gemm::run(const Choice &choice, const void *a, const void *b,
